@@ -1,0 +1,61 @@
+export { connect } from './foothold.ts'
+export type { Agent, AgentOptions, AgentRef, DeadLetter, Signal } from './protocol/agent.ts'
+export { agent, agentRef, signal } from './protocol/agent.ts'
+export type { ErrorCode, ErrorDetails, FailureOptions } from './protocol/errors.ts'
+export {
+  ERROR_CODES,
+  FootholdError,
+  isFootholdError,
+  ReasonedError,
+  RetryError,
+  TerminalError,
+} from './protocol/errors.ts'
+export type {
+  CancelAnswer,
+  ConnectOptions,
+  Decision,
+  DrainReport,
+  Foothold,
+  Logger,
+  RestartReport,
+  SubmitOptions,
+  TaskHandle,
+  WatchOptions,
+  Worker,
+  WorkerOptions,
+} from './protocol/foothold.ts'
+export type { Reason } from './protocol/reasons.ts'
+export { REASONS } from './protocol/reasons.ts'
+export type { InputOf, OutputOf, StandardSchema } from './protocol/standard-schema.ts'
+export type { Stored } from './protocol/stored.ts'
+export type {
+  Effect,
+  EffectContext,
+  FindableEffect,
+  KeyedEffect,
+  OnceResult,
+  Queryable,
+  RetryPolicy,
+  StepContext,
+  StepOptions,
+  StoppingEffect,
+  TaskContext,
+  TaskId,
+  UncheckedEffect,
+  Usage,
+} from './protocol/task-context.ts'
+export type {
+  AttemptView,
+  Page,
+  Priority,
+  StepView,
+  StoredError,
+  TaskDetail,
+  TaskEvent,
+  TaskFilter,
+  TaskState,
+  TaskStatus,
+  TaskSummary,
+  WorkerView,
+} from './protocol/views.ts'
+export { PRIORITIES, TASK_STATUSES } from './protocol/views.ts'

@@ -1,0 +1,144 @@
+import type { Agent, AgentRef, Signal } from './agent.ts'
+import type { Queryable, TaskId } from './task-context.ts'
+import type { Page, Priority, TaskDetail, TaskEvent, TaskFilter, TaskState, TaskSummary, WorkerView } from './views.ts'
+
+/** The public surface of the engine as types; `connect()` gives one. */
+
+export interface SubmitOptions {
+  /** The same key gives the same task, for 30 days; with another input it is refused (DEDUPE_CONFLICT). */
+  readonly dedupeKey?: string | undefined
+  /** Default `normal`. */
+  readonly priority?: Priority | undefined
+  readonly tenant?: string | undefined
+  /** Not before; default now. */
+  readonly runAt?: Date | undefined
+  readonly deadlineAt?: Date | undefined
+  /** Enqueues inside the caller's own transaction: the task exists if and only if it commits. */
+  readonly transaction?: Queryable | undefined
+}
+
+export interface TaskHandle<Output> {
+  readonly id: TaskId
+  /** False when the dedupe key gave an existing task. */
+  readonly created: boolean
+  /** TASK_NOT_FOUND when there is none. */
+  state(): Promise<TaskState<Output>>
+  /** Waits for the end; throws TASK_DEAD_LETTER, TASK_CANCELLED, RESULT_TIMEOUT, or the signal's reason. */
+  result(options?: {
+    readonly timeoutMs?: number | undefined
+    readonly signal?: AbortSignal | undefined
+  }): Promise<Output>
+  watch(options?: WatchOptions): AsyncIterable<TaskEvent>
+  cancel(options?: { readonly reason?: string | undefined }): Promise<CancelAnswer>
+}
+
+export interface WatchOptions {
+  /** A `cursor` of an earlier event: chunks after it only. */
+  readonly after?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** `requested`: it was processing; its worker stops it within about a second and the task ends as cancelled. */
+export interface CancelAnswer {
+  readonly outcome: 'cancelled' | 'requested' | 'already_ended'
+  readonly status: 'cancelled' | 'processing' | 'completed'
+}
+
+/** A person's word on an effect whose outcome nobody could know. */
+export type Decision =
+  | { readonly outcome: 'done'; readonly result: unknown; readonly by: string }
+  | { readonly outcome: 'not_done'; readonly by: string }
+
+export interface WorkerOptions {
+  readonly agents: readonly Agent[]
+  /** Tasks at once. Default 20. */
+  readonly concurrency?: number | undefined
+  /** From the signal to the hand-over of what still runs. Default 6,500, for a stop after 8 s. */
+  readonly graceMs?: number | undefined
+  /** The deploy label of this code. Default `unlabelled`. */
+  readonly release?: string | undefined
+  /** Default 5,000. */
+  readonly heartbeatMs?: number | undefined
+  /** Default four heartbeats (20,000). */
+  readonly leaseMs?: number | undefined
+}
+
+export interface DrainReport {
+  readonly handedOver: readonly TaskId[]
+  /** Could not be handed over: the sweep returns them when the lease ends. */
+  readonly leftBehind: readonly TaskId[]
+}
+
+export interface Worker {
+  /** hostname:pid:startMs:random. */
+  readonly id: string
+  readonly status: 'new' | 'active' | 'draining' | 'stopped'
+  readonly running: number
+  /** Until SIGTERM or SIGINT: drains, hands over, resolves. */
+  run(): Promise<DrainReport>
+  start(): Promise<void>
+  /** Safe to call twice and in any state. Touches no process signal. */
+  drain(options?: { readonly graceMs?: number | undefined }): Promise<DrainReport>
+}
+
+export interface Foothold {
+  submit<Input, Output>(
+    agent: AgentRef<string, Input, Output>,
+    input: NoInfer<Input>,
+    options?: SubmitOptions,
+  ): Promise<TaskHandle<Output>>
+  /** By name: for a producer without the agent's code. The input is checked by the worker that runs it. */
+  submit(agent: string, input: unknown, options?: SubmitOptions): Promise<TaskHandle<unknown>>
+  handle(id: TaskId): TaskHandle<unknown>
+  handle<Output>(id: TaskId, agent: AgentRef<string, never, Output>): TaskHandle<Output>
+  sendSignal<Payload>(
+    id: TaskId,
+    signal: Signal<Payload>,
+    payload: NoInfer<Payload>,
+    options?: { readonly dedupeKey?: string | undefined },
+  ): Promise<void>
+  cancel(id: TaskId, options?: { readonly reason?: string | undefined }): Promise<CancelAnswer>
+  /** A dead letter goes on from its failed step, with fresh budgets. */
+  resume(id: TaskId): Promise<void>
+  /** Begins again from a step: its result and those of all later steps are forgotten, effects included. */
+  restart(id: TaskId, options: { readonly from: string }): Promise<RestartReport>
+  decide(id: TaskId, key: string, decision: Decision): Promise<void>
+
+  tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
+  /** Null when there is none. */
+  task(id: TaskId): Promise<TaskDetail | null>
+  workers(): Promise<readonly WorkerView[]>
+  /** Names known to this database: every worker registers its agents. */
+  agents(): Promise<readonly string[]>
+  /** Resolves when the database answers and takes writes; DATABASE_UNAVAILABLE otherwise. */
+  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>
+
+  worker(options: WorkerOptions): Worker
+  close(): Promise<void>
+}
+
+export interface RestartReport {
+  /** Steps that will run again. */
+  readonly forgotten: readonly string[]
+  /** Those among them that had changed something outside. */
+  readonly repeatedEffects: readonly string[]
+}
+
+export interface ConnectOptions {
+  /** A session-level address where `url` goes through a pooler: for LISTEN and the heartbeat. */
+  readonly directUrl?: string | undefined
+  /** Default true: apply missing migrations. */
+  readonly migrate?: boolean | undefined
+  /** Connections for the engine's own statements. Default 10. */
+  readonly poolSize?: number | undefined
+  /** Default: JSON lines on stderr. `silent` for none. */
+  readonly logger?: Logger | 'silent' | undefined
+}
+
+/** Four methods, pino's shape. */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
