@@ -1,0 +1,34 @@
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+
+export interface ThreadEntry {
+  /** The caller's import.meta.url. */
+  readonly url: string
+  /** The thread's file seen from the caller, without its ending: './heartbeat-thread'. */
+  readonly name: string
+}
+
+/**
+ * The only place that starts a thread. Nothing rewrites a URL in `new Worker(…)`, so the ending is chosen here: `.ts`
+ * beside source, `.js` beside built code.
+ */
+export function startThread(entry: ThreadEntry, workerData: unknown): Worker {
+  const isSource = new URL(entry.url).pathname.endsWith('.ts')
+  const url = new URL(entry.name + (isSource ? '.ts' : '.js'), entry.url)
+  if (!isSource || canRunTypeScript()) return new Worker(url, { workerData })
+  return new Worker(throughTsx(url), { eval: true, workerData })
+}
+
+/** Node 22.18 and later; Node 20 answers a thread's .ts file with ERR_UNKNOWN_FILE_EXTENSION, also under `--import tsx`. */
+function canRunTypeScript(): boolean {
+  return Boolean((process.features as { readonly typescript?: unknown }).typescript)
+}
+
+/** A loader is registered per thread; this one registers tsx's, found from here, before it imports the file. */
+function throughTsx(url: URL): string {
+  const tsx = createRequire(import.meta.url).resolve('tsx/esm/api')
+  return `import(${JSON.stringify(tsx)}).then(({ register }) => {
+    register()
+    return import(${JSON.stringify(url.href)})
+  })`
+}
