@@ -24,8 +24,9 @@ export function onStopSignal(handler: StopHandler): () => void {
 
 function tellAll(signal: NodeJS.Signals): void {
   const errors: unknown[] = []
-  for (const entry of [...installed]) {
-    // A handler before this one may have removed it.
+  // A copy: who installs a handler on this signal waits for the next. One removed meanwhile is not told.
+  const present = [...installed]
+  for (const entry of present) {
     if (!installed.has(entry)) continue
     entry.count += 1
     try {
