@@ -1,0 +1,6 @@
+export type { DevPostgres } from './dev-postgres.ts'
+export type { DevPostgresErrorCode } from './errors.ts'
+export { DevPostgresError } from './errors.ts'
+export type { DevPostgresOptions } from './options.ts'
+export type { StopMode } from './server.ts'
+export { startDevPostgres } from './start.ts'
