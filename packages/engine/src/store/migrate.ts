@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { sleep } from '../lifecycle/sleep.ts'
+import { FootholdError } from '../protocol/errors.ts'
+import type { Database } from './database.ts'
+import { MIGRATIONS, type Migration } from './migrations/embedded.ts'
+import { failureKind } from './sqlstate.ts'
+
+/**
+ * Brings the schema to the version this library carries.
+ * 1. When nothing is missing it takes no lock and needs no right but to read: a role without CREATE can start.
+ * 2. Each migration is a transaction under one advisory lock, held by the transaction: a killed process leaves neither
+ *    the lock nor half a migration, and a transaction-level pooler does no harm.
+ * 3. Under the lock the version is read anew, and its row is inserted first: a second runner fails there, before any DDL.
+ */
+
+/** 'foothold' in ASCII; advisory locks share one number space per database. */
+const MIGRATION_LOCK = '7381240860042554468'
+/** Behind a long reader the DDL would queue, and everybody else behind the DDL: give way and come back. */
+const LOCK_TIMEOUT_MS = 5_000
+/** A process stopped in mid-migration must not hold up the others for ever. */
+const IDLE_TIMEOUT_MS = 30_000
+const PATIENCE_MS = 60_000
+const PAUSE_MS = 200
+
+export interface MigrateOptions {
+  /** A session-level address where there is a choice. */
+  readonly url: string
+  readonly log?: (line: string) => void
+}
+
+export interface MigrateReport {
+  readonly version: number
+  /** What this call applied; empty when nothing was missing, or another process was quicker. */
+  readonly applied: number[]
+}
+
+interface AppliedMigration {
+  readonly version: number
+  readonly checksum: string
+  readonly breaking: boolean
+}
+
+export async function migrate({ url, log = () => {} }: MigrateOptions): Promise<MigrateReport> {
+  const startedAt = Date.now()
+  const applied: number[] = []
+  let lastTrouble = ''
+  for (;;) {
+    try {
+      const version = await withSession(url, (session) => applyMissing(session, applied, log))
+      return { version, applied }
+    } catch (error) {
+      const waitedMs = Date.now() - startedAt
+      if (failureKind(error) === 'ours' || error instanceof FootholdError) throw error
+      if (waitedMs >= PATIENCE_MS) {
+        throw new FootholdError('DATABASE_UNAVAILABLE', { doing: 'migrating the schema', waitedMs }, { cause: error })
+      }
+      const trouble = error instanceof Error ? error.message : String(error)
+      if (trouble !== lastTrouble) log(`Migrating is put off: ${trouble}`)
+      lastTrouble = trouble
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+/** The highest applied version, 0 without a schema. Throws like `migrate` where this library must not run. */
+export async function schemaVersion(db: Database): Promise<number> {
+  const options = { doing: 'reading the schema version' }
+  return versionOf(await readApplied((text) => db.run(text, [], options)))
+}
+
+export async function requireSchema(db: Database): Promise<void> {
+  if ((await schemaVersion(db)) < MIGRATIONS.length) throw new FootholdError('SCHEMA_MISSING', {})
+}
+
+export function checksumOf(migration: Migration): string {
+  return createHash('sha256').update(migration.sql).digest('hex')
+}
+
+async function withSession<T>(url: string, use: (session: pg.Client) => Promise<T>): Promise<T> {
+  const session = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: LOCK_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'foothold migrate',
+  })
+  // The statement under way reports a broken connection; without a listener an idle moment would end the process.
+  session.on('error', () => {})
+  try {
+    await session.connect()
+    return await use(session)
+  } finally {
+    await session.end().catch(() => {})
+  }
+}
+
+async function applyMissing(session: pg.Client, applied: number[], log: (line: string) => void): Promise<number> {
+  const read = async (): Promise<number> =>
+    versionOf(await readApplied(async (text) => (await session.query<never>(text)).rows))
+  let version = await read()
+  while (version < MIGRATIONS.length) {
+    await session.query('begin')
+    await session.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+    await session.query(`set local idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`)
+    await session.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`)
+    version = await read()
+    const next = MIGRATIONS[version]
+    if (next !== undefined) await applyOne(session, next)
+    await session.query('commit')
+    if (next === undefined) break
+    version = next.version
+    applied.push(version)
+    log(`Applied migration ${version} (${next.name})`)
+  }
+  return Math.max(version, await read())
+}
+
+async function applyOne(session: pg.Client, migration: Migration): Promise<void> {
+  if (migration.version === 1) await createLedger(session)
+  await session.query(
+    `insert into foothold.migrations (version, name, checksum, applied_at, breaking) values ($1, $2, $3, clock_timestamp(), $4)`,
+    [migration.version, migration.name, checksumOf(migration), migration.breaking],
+  )
+  await session.query(migration.sql)
+}
+
+/** The schema may have been made by an administrator for a role that must not create any: IF NOT EXISTS asks for the right all the same. */
+async function createLedger(session: pg.Client): Promise<void> {
+  const found = await session.query(`select 1 from pg_namespace where nspname = 'foothold'`)
+  if (found.rowCount === 0) await session.query('create schema foothold')
+  await session.query(`
+    create table foothold.migrations (
+      version int primary key,
+      name text not null,
+      checksum text not null,
+      applied_at timestamptz not null,
+      breaking boolean not null
+    )`)
+}
+
+type Read = <Row>(text: string) => Promise<Row[]>
+
+async function readApplied(run: Read): Promise<readonly AppliedMigration[]> {
+  const found = await run<{ found: boolean }>(`select to_regclass('foothold.migrations') is not null as found`)
+  if (found[0]?.found !== true) return []
+  return run<AppliedMigration>(`select version, checksum, breaking from foothold.migrations order by version`)
+}
+
+function versionOf(applied: readonly AppliedMigration[]): number {
+  for (const { version, checksum, breaking } of applied) {
+    const known = MIGRATIONS[version - 1]
+    // A newer release may run beside this one during a rolling upgrade, unless it says that it must not.
+    if (known === undefined && breaking) {
+      throw new FootholdError('SCHEMA_NEWER', { found: version, known: MIGRATIONS.length })
+    }
+    if (known !== undefined && checksum !== checksumOf(known)) throw new FootholdError('MIGRATION_CHANGED', { version })
+  }
+  return applied.at(-1)?.version ?? 0
+}

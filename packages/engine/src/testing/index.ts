@@ -1,0 +1,2 @@
+export { type MovableClock, movableClock } from './clock.ts'
+export { createTestDatabase, type TestDatabase } from './database.ts'
