@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Account } from './account.ts'
 import { type Binaries, CHILD_ENVIRONMENT } from './binaries.ts'
@@ -14,9 +14,9 @@ export async function makeData(
   account: Account,
   password: Settings['password'],
 ): Promise<void> {
-  const partial = join(home, 'data.partial')
-  rmSync(partial, { recursive: true, force: true })
-  mkdirSync(partial, { mode: 0o700 })
+  removeHalfMade(home)
+  // A new name each time: the initdb of a killed start may still be at work in its own.
+  const partial = mkdtempSync(join(home, PARTIAL))
   own(partial, account)
   await makeCluster(partial, binaries, account, password)
   // In single-user mode, so that no client library is needed.
@@ -24,6 +24,17 @@ export async function makeData(
   renameSync(partial, inside.data(home))
 }
 
+function removeHalfMade(home: string): void {
+  for (const name of readdirSync(home).filter((entry) => entry.startsWith(PARTIAL))) {
+    try {
+      rmSync(join(home, name), { recursive: true, force: true })
+    } catch {
+      // Its initdb still writes, fails over the missing rest, and removes its own.
+    }
+  }
+}
+
+const PARTIAL = 'data.partial-'
 const CREATE_DATABASE = 'create database foothold;\n'
 
 /** True when there are data to go on with; refuses a folder that belongs to something else. */
@@ -50,7 +61,7 @@ export function hasData(home: string, binaries: Binaries): boolean {
 }
 
 const LEFTOVERS =
-  /^(starting\.lock|settings\.json\.new|data\.partial(\.password)?|owner|postgres-.*|\.copying-.*|\.owner-probe-.*)$/
+  /^(starting\.lock|settings\.json\.new|data\.partial-.*|owner|postgres-.*|\.copying-.*|\.owner-probe-.*)$/
 
 async function makeCluster(
   data: string,

@@ -54,6 +54,8 @@ export class LocalServer implements DevPostgres {
 
   async stop(outage?: { readonly mode: StopMode }): Promise<void> {
     if (outage === undefined && !this.#isEntered) return
+    // A test server's folder after its last stop: nothing is left to be stopped.
+    if (!existsSync(this.dataDir)) return
     // Under the lock, so that nobody adopts the server in the moment between the last user's leaving and its end.
     await withLock(inside.lock(this.dataDir), async () => {
       if (outage !== undefined) await shutDown(this.dataDir, outage.mode)

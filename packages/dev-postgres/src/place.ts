@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Account, chooseAccount } from './account.ts'
 import { type Binaries, copyBinaries, createMissingLinks, tryBinaries } from './binaries.ts'
@@ -40,8 +40,14 @@ export function choosePlace(dataDir: string, log: (line: string) => void): Place
 function makeOwnHome(home: string, account: Account): void {
   try {
     makeHome(home, account)
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (cause) {
-    throw new DevPostgresError('DATA_DIR_NOT_USABLE', `${home} cannot be made. Cure: give another dataDir.`, { cause })
+    throw new DevPostgresError(
+      'DATA_DIR_NOT_USABLE',
+      `${home} cannot be made or written to (an earlier run as root leaves it so). ` +
+        'Cure: run as its owner, change the owner (chown -R), or give another dataDir.',
+      { cause },
+    )
   }
 }
 

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type DevPostgres, type DevPostgresOptions, startDevPostgres } from '@foothold/dev-postgres'
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+
+export const isRoot: boolean = process.getuid?.() === 0
+export const NOBODY = 65_534
+
+/** A folder of the test's own that any account can pass through, gone afterwards. */
+export function makeFolder(mode = 0o755): string {
+  const folder = mkdtempSync(join(tmpdir(), 'dev-postgres-'))
+  chmodSync(folder, mode)
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export interface Run {
+  readonly server: DevPostgres
+  readonly said: readonly string[]
+}
+
+/** Starts in this process; ended with the test, whatever the test did to it. */
+export async function start(options: DevPostgresOptions): Promise<Run> {
+  const said: string[] = []
+  const server = await startDevPostgres({ ...options, log: (line) => said.push(line) })
+  onTestFinished(async () => {
+    await server.stop({ mode: 'immediate' })
+    await server.stop()
+  })
+  return { server, said }
+}
+
+export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  // A server that is killed in the middle is some tests' point.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export interface Program {
+  readonly process: ChildProcess
+  readonly url: string
+  /** Of PostgreSQL. */
+  readonly pid: number
+  readonly dataDir: string
+  readonly uid: number
+  finish(): Promise<void>
+}
+
+/** Starts in a process of its own, which a test can kill; as another account when root runs the tests. */
+export async function startProgram(options: DevPostgresOptions, uid?: number): Promise<Program> {
+  const child = launchProgram(options, uid)
+  let complaints = ''
+  child.stderr?.on('data', (chunk) => {
+    complaints += String(chunk)
+  })
+  const line = await new Promise<string>((resolve, reject) => {
+    if (child.stdout !== null) createInterface({ input: child.stdout }).once('line', resolve)
+    child.once('exit', () => reject(new Error(complaints)))
+  })
+  const finish = async () => {
+    const ended = once(child, 'exit')
+    child.stdin?.write('stop\n')
+    await ended
+  }
+  return { process: child, ...(JSON.parse(line) as Omit<Program, 'process' | 'finish'>), finish }
+}
+
+export function launchProgram(options: DevPostgresOptions, uid?: number): ChildProcess {
+  const script = fileURLToPath(new URL('./program.ts', import.meta.url))
+  const child = spawn(
+    process.execPath,
+    ['--conditions=@foothold/source', '--import', 'tsx', script, JSON.stringify(options)],
+    { ...(uid === undefined ? {} : { uid, gid: uid }), stdio: 'pipe' },
+  )
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+export function processGroupOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2])
+}
