@@ -19,7 +19,7 @@ export {
   Usage,
 } from './task.ts'
 export { TaskEvent } from './task-event.ts'
-export { DeadLetterFilter, TaskFilter } from './task-filter.ts'
+export { DeadLetterFilter, EventsQuery, TaskFilter } from './task-filter.ts'
 export type { WireValue } from './wire-value.ts'
 export { toWireValue } from './wire-value.ts'
 export { WorkerList, WorkerView } from './worker.ts'

@@ -22,3 +22,7 @@ export type DeadLetterFilter = z.infer<typeof DeadLetterFilter>
 
 export const TaskFilter = DeadLetterFilter.extend({ status: TaskStatus.optional() })
 export type TaskFilter = z.infer<typeof TaskFilter>
+
+/** `after` is the cursor of an earlier event; the header `Last-Event-ID`, if there is one, says it better. */
+export const EventsQuery = z.strictObject({ after: keyText.optional() })
+export type EventsQuery = z.infer<typeof EventsQuery>

@@ -1,0 +1,8 @@
+export type { FetchApp } from './guarded-app.ts'
+export type { HttpProblemOptions } from './http-problem.ts'
+export { HttpProblem } from './http-problem.ts'
+export type { AppOptions, Listening, ServeOptions } from './serve.ts'
+export { serve } from './serve.ts'
+export { createServer } from './server.ts'
+export type { ServerEnv } from './server-env.ts'
+export type { ServerOptions } from './server-options.ts'
