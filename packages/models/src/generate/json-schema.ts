@@ -18,8 +18,9 @@ export function jsonSchemaOf(schema: StandardSchema): JsonSchema {
   throw underivable(standard.vendor)
 }
 
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
-  return schema
+/** Providers compare keyword by keyword, and some refuse one that they do not know. */
+function withoutDialect(schema: Record<string, unknown>): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keyword !== '$schema'))
 }
 
 function underivable(vendor: string, cause?: unknown): FootholdError {

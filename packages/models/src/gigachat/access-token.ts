@@ -20,6 +20,11 @@ export interface AccessTokens {
   refuse(token: string): void
 }
 
+interface NewToken {
+  readonly value: string
+  readonly lifetimeMs: number
+}
+
 interface HeldToken {
   readonly value: string
   readonly renewAtMs: number
@@ -42,17 +47,21 @@ export function accessTokens(options: {
   readonly credentials: string
   readonly scope: string
   readonly connection: Connection
+  /** Monotonic: a wall clock that jumps would make tokens immortal. */
+  readonly nowMs?: () => number
 }): AccessTokens {
-  const { connection } = options
+  const { connection, nowMs = () => performance.now() } = options
   let held: HeldToken | null = null
   let renewal: Promise<HeldToken> | null = null
   let renewAheadFromMs = 0
 
   function renew(): Promise<HeldToken> {
     renewal ??= login(options)
-      .then((token) => {
-        held = token
-        return token
+      .then(({ value, lifetimeMs }) => {
+        const now = nowMs()
+        const earlyMs = Math.min(RENEW_EARLY_MS, lifetimeMs / 2)
+        held = { value, renewAtMs: now + lifetimeMs - earlyMs, expiresAtMs: now + lifetimeMs }
+        return held
       })
       .finally(() => {
         renewal = null
@@ -62,11 +71,11 @@ export function accessTokens(options: {
 
   return {
     async get(signal) {
-      const now = performance.now()
+      const now = nowMs()
       if (held === null || now >= held.expiresAtMs) return (await untilAborted(renew(), signal)).value
       if (now >= held.renewAtMs && now >= renewAheadFromMs && !connection.closing.aborted) {
         renew().catch(() => {
-          renewAheadFromMs = performance.now() + RENEW_PAUSE_MS
+          renewAheadFromMs = nowMs() + RENEW_PAUSE_MS
         })
       }
       return held.value
@@ -77,7 +86,7 @@ export function accessTokens(options: {
   }
 }
 
-async function login(options: Parameters<typeof accessTokens>[0]): Promise<HeldToken> {
+async function login(options: Parameters<typeof accessTokens>[0]): Promise<NewToken> {
   const { authUrl, credentials, scope, connection } = options
   const link = linkSignals(connection.closing)
   const request = {
@@ -117,7 +126,7 @@ async function login(options: Parameters<typeof accessTokens>[0]): Promise<HeldT
   }
 }
 
-async function tokenOf(response: Response, credentials: string, host: string): Promise<HeldToken> {
+async function tokenOf(response: Response, credentials: string, host: string): Promise<NewToken> {
   if (!response.ok) throw wrongCredentials(await refusalOf(response, [credentials]), response.status)
   const text = await bodyText(response, BODY_BYTES_MAX)
   const token = text === null ? null : readToken(text, Date.parse(response.headers.get('date') ?? ''))
@@ -137,7 +146,7 @@ function wrongCredentials(error: Error, status: number): Error {
 }
 
 /** `{access_token, expires_at}` in milliseconds or seconds, or `{tok, exp}` in seconds. */
-function readToken(text: string, serverNowMs: number): HeldToken | null {
+function readToken(text: string, serverNowMs: number): NewToken | null {
   let body: { access_token?: unknown; expires_at?: unknown; tok?: unknown; exp?: unknown } | null
   try {
     body = JSON.parse(text) as typeof body
@@ -149,11 +158,5 @@ function readToken(text: string, serverNowMs: number): HeldToken | null {
   const expiry = Number(body?.expires_at ?? body?.exp)
   const expiryMs = expiry < 1e12 ? expiry * 1000 : expiry
   const claimedMs = expiryMs - (Number.isNaN(serverNowMs) ? Date.now() : serverNowMs)
-  const lifetimeMs = claimedMs > 0 ? claimedMs : LIFETIME_FALLBACK_MS
-  const now = performance.now()
-  return {
-    value,
-    renewAtMs: now + lifetimeMs - Math.min(RENEW_EARLY_MS, lifetimeMs / 2),
-    expiresAtMs: now + lifetimeMs,
-  }
+  return { value, lifetimeMs: claimedMs > 0 ? claimedMs : LIFETIME_FALLBACK_MS }
 }

@@ -7,6 +7,8 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'CERT_UNTRUSTED',
+  // An authority of the same name with another key.
+  'CERT_SIGNATURE_FAILURE',
 ])
 /** Bytes that are not UTF-8, or an event without an end (event-stream.ts). */
 const SPOILED = new Set(['ERR_ENCODING_INVALID_ENCODED_DATA', 'EVENT_TOO_LONG'])

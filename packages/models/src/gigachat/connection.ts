@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import { FootholdError, isFootholdError, ReasonedError } from 'foothold'
 import { Agent, fetch as undiciFetch } from 'undici'
@@ -35,6 +36,8 @@ export function openConnection(options: {
   // undici's own fetch by default: the one inside Node may be another major than the agent.
   const send = options.fetch ?? (undiciFetch as unknown as typeof globalThis.fetch)
   const closing = new AbortController()
+  // Every call under way listens: how many is the worker's business, not a leak.
+  setMaxListeners(0, closing.signal)
   return {
     closing: closing.signal,
     async fetch(url, { method, headers, body, signal }) {
