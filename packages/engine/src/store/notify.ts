@@ -11,7 +11,7 @@ export interface Notifier {
   close(): void
 }
 
-export function createNotifier(db: Database, log: Pick<Logger, 'debug'>): Notifier {
+export function createNotifier(db: Database, log?: Pick<Logger, 'debug'>): Notifier {
   /** Handlers announced within the last QUIET_MS; true when one more task came meanwhile. */
   const quiet = new Map<string, { again: boolean; timer: NodeJS.Timeout }>()
   let isClosed = false
@@ -25,7 +25,7 @@ export function createNotifier(db: Database, log: Pick<Logger, 'debug'>): Notifi
     timer.unref()
     quiet.set(handler, { again: false, timer })
     announcePending(db, [handler], { doing: 'announcing a task', patienceMs: 0 }).catch((error: unknown) => {
-      if (!isClosed) log.debug({ error, handler }, 'A pending task could not be announced; polling will find it.')
+      if (!isClosed) log?.debug({ error, handler }, 'A pending task could not be announced; polling will find it.')
     })
   }
 

@@ -1,0 +1,59 @@
+import type { AgentRef } from '../protocol/agent.ts'
+import type { Foothold, TaskHandle } from '../protocol/foothold.ts'
+import type { TaskId } from '../protocol/task-context.ts'
+import type { Database } from '../store/database.ts'
+import type { Notifier } from '../store/notify.ts'
+import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
+import { createHandle, createResultHub } from './handle.ts'
+import { parseTaskId } from './new-id.ts'
+import { listTasks, requireReady } from './read.ts'
+import { sendSignal } from './send-signal.ts'
+import { cancelTask, decideEffect, restartTask, resumeTask } from './steer.ts'
+import { submitTask } from './submit.ts'
+import { createWatchHub } from './watch.ts'
+
+export interface ClientDependencies {
+  readonly db: Database
+  readonly notifier: Notifier
+}
+
+/** What an application calls; `connect()` adds the worker and the end. */
+export interface Client extends Omit<Foothold, 'worker' | 'close'> {
+  /** Everyone who waits for a result or watches gets CLOSED. */
+  stopWatching(): void
+}
+
+export function createClient(dependencies: ClientDependencies): Client {
+  const { db } = dependencies
+  const results = createResultHub(db)
+  const watches = createWatchHub(db)
+  const handles = { db, results, watches }
+
+  const submit = async (agent: AgentRef | string, input: unknown, options = {}): Promise<TaskHandle<unknown>> =>
+    createHandle(handles, await submitTask(dependencies, agent, input, options))
+  const handle = (id: TaskId): TaskHandle<unknown> =>
+    createHandle(handles, { id: parseTaskId(id) ?? id, created: false })
+
+  return {
+    // The handle reads what the agent's code wrote: its type is the agent's, by name only.
+    submit: submit as Client['submit'],
+    handle: handle as Client['handle'],
+    sendSignal: (id, signal, payload, options = {}) => sendSignal(dependencies, id, signal as never, payload, options),
+    cancel: (id, options = {}) => cancelTask(db, id, options),
+    resume: (id) => resumeTask(dependencies, id),
+    restart: (id, options) => restartTask(dependencies, id, options),
+    decide: (id, key, decision) => decideEffect(dependencies, id, key, decision),
+    tasks: (filter = {}) => listTasks(db, filter),
+    async task(taskId) {
+      const id = parseTaskId(taskId)
+      return id === null ? null : readTask(db, id)
+    },
+    workers: () => readWorkers(db),
+    agents: () => readAgentNames(db),
+    ready: (options = {}) => requireReady(db, options),
+    stopWatching() {
+      results.close()
+      watches.close()
+    },
+  }
+}
