@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 
 export interface ThreadEntry {
@@ -26,7 +25,7 @@ function canRunTypeScript(): boolean {
 
 /** A loader is registered per thread; this one registers tsx's, found from here, before it imports the file. */
 function throughTsx(url: URL): string {
-  const tsx = createRequire(import.meta.url).resolve('tsx/esm/api')
+  const tsx = import.meta.resolve('tsx/esm/api')
   return `import(${JSON.stringify(tsx)}).then(({ register }) => {
     register()
     return import(${JSON.stringify(url.href)})

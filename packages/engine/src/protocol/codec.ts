@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from './base64.ts'
 import { FootholdError, isFootholdError } from './errors.ts'
 import { utf8Bytes } from './names.ts'
 
@@ -7,8 +8,8 @@ import { utf8Bytes } from './names.ts'
  *
  * 1. decode(encode(value)) equals value and shares nothing with it, or encode refuses and names the path.
  * 2. Every output is accepted by type `json`: NUL and lone surrogates leave JSON.stringify as \u escapes.
- * 3. Text is written member by member, never through an object of ours: a key `__proto__` is a key like any other, and
- *    nobody's toJSON is called.
+ * 3. A value is read once, into a copy that JSON.stringify then writes: no toJSON of the value's is called, and a key
+ *    `__proto__` is a key like any other.
  */
 
 /** The largest payload: it is sent, replayed and held in memory whole, several times over, by every attempt. */
@@ -17,56 +18,65 @@ export const PAYLOAD_BYTES_MAX: number = 16 * 1024 * 1024
 const DEPTH_MAX = 500
 
 const TAG = '$foothold'
-// String.fromCharCode takes its bytes as arguments, which live on the stack.
-const BASE64_CHUNK_BYTES = 0x6000
+
+type JsonObject = { [key: string]: unknown }
+/** One step of a path; said in words only when something is refused. */
+type PathPart = string | number | { readonly of: 'keys' | 'values'; readonly index: number }
 
 export function encode(value: unknown, field: string): string {
-  const writer = new Writer(field)
+  const copier = new Copier(field)
+  let copy: unknown
   try {
-    writer.value(value, 0)
+    copy = copier.copy(value, 0)
   } catch (error) {
     if (isFootholdError(error)) throw error
     // An accessor or a proxy of the value threw.
-    throw writer.refusal(`reading it failed (${errorText(error)})`, error)
+    throw copier.refusal(`reading it failed (${errorText(error)})`, error)
   }
-  return writer.text()
+  const text = JSON.stringify(copy)
+  // A UTF-16 unit takes three bytes at most, so most payloads need no count.
+  if (text.length * 3 > PAYLOAD_BYTES_MAX) {
+    const bytes = utf8Bytes(text)
+    if (bytes > PAYLOAD_BYTES_MAX) throw tooLarge(field, bytes)
+  }
+  return text
 }
 
-class Writer {
+function tooLarge(field: string, bytes: number): FootholdError {
+  return new FootholdError('PAYLOAD_TOO_LARGE', { field, bytes, bytesMax: PAYLOAD_BYTES_MAX })
+}
+
+/** Makes the tree that JSON.stringify writes. */
+class Copier {
   readonly #field: string
-  readonly #pieces: string[] = []
-  readonly #path: string[] = ['$']
+  readonly #path: PathPart[] = []
   readonly #ancestors = new Set<object>()
+  /** A lower bound of the text's length. */
   #characters = 0
 
   constructor(field: string) {
     this.#field = field
   }
 
-  text(): string {
-    const text = this.#pieces.join('')
-    // A UTF-16 unit takes three bytes at most, so most payloads need no count.
-    if (text.length * 3 > PAYLOAD_BYTES_MAX) {
-      const bytes = utf8Bytes(text)
-      if (bytes > PAYLOAD_BYTES_MAX) throw this.#tooLarge(bytes)
-    }
-    return text
-  }
-
-  value(value: unknown, depth: number): void {
+  copy(value: unknown, depth: number): unknown {
     switch (typeof value) {
       case 'string':
-        return this.#put(JSON.stringify(value))
+        this.#count(value.length + 2)
+        return value
       case 'number':
-        return this.#number(value)
+        this.#count(1)
+        if (Number.isFinite(value) && !Object.is(value, -0)) return value
+        return tagged('number', Object.is(value, -0) ? '-0' : String(value))
       case 'boolean':
-        return this.#put(value ? 'true' : 'false')
+        this.#count(4)
+        return value
       case 'undefined':
-        return this.#put(`{"${TAG}":"undefined"}`)
+        this.#count(4)
+        return { [TAG]: 'undefined' }
       case 'bigint':
-        return this.#put(`{"${TAG}":"bigint","value":"${value}"}`)
+        return this.#bigint(value)
       case 'object':
-        return value === null ? this.#put('null') : this.#nested(value, depth)
+        return value === null ? null : this.#nested(value, depth)
       case 'function':
         throw this.refusal(`a function${value.name === '' ? '' : ` (${value.name})`}`)
       case 'symbol':
@@ -75,50 +85,49 @@ class Writer {
   }
 
   refusal(what: string, cause?: unknown): FootholdError {
-    const details = { field: this.#field, path: cleanMessage(this.#path.join(''), 500), what: cleanMessage(what, 300) }
+    const path = cleanMessage(`$${this.#path.map(pathText).join('')}`, 500)
+    const details = { field: this.#field, path, what: cleanMessage(what, 300) }
     return new FootholdError('VALUE_NOT_STORABLE', details, cause === undefined ? undefined : { cause })
   }
 
-  #number(value: number): void {
-    if (Number.isFinite(value) && !Object.is(value, -0)) return this.#put(String(value))
-    this.#put(`{"${TAG}":"number","value":"${Object.is(value, -0) ? '-0' : value}"}`)
+  #bigint(value: bigint): unknown {
+    const digits = String(value)
+    this.#count(digits.length)
+    return tagged('bigint', digits)
   }
 
-  #nested(value: object, depth: number): void {
+  #nested(value: object, depth: number): unknown {
     if (this.#ancestors.has(value)) throw this.refusal('a cycle (an object inside itself)')
     if (depth >= DEPTH_MAX) throw this.refusal(`nesting deeper than ${DEPTH_MAX} levels`)
+    this.#count(2)
     this.#ancestors.add(value)
-    this.#object(value, depth + 1)
+    const copy = this.#object(value, depth + 1)
     this.#ancestors.delete(value)
+    return copy
   }
 
-  #object(value: object, depth: number): void {
+  #object(value: object, depth: number): unknown {
     if (Array.isArray(value)) return this.#array(value, depth)
     if (value instanceof Uint8Array) return this.#bytes(value)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === Date.prototype) return this.#date(value as Date)
     if (prototype === Map.prototype) return this.#map(value as Map<unknown, unknown>, depth)
     if (prototype === Set.prototype) return this.#set(value as Set<unknown>, depth)
-    if (isPlain(prototype)) return this.#plain(value as Record<string, unknown>, depth)
+    if (isPlain(prototype)) return this.#plain(value as JsonObject, depth)
     throw this.refusal(instanceName(value))
   }
 
-  #plain(value: Record<string, unknown>, depth: number): void {
+  #plain(value: JsonObject, depth: number): unknown {
     this.#refuseSymbolKeys(value)
-    const keys = Object.keys(value)
-    const isEscaped = keys.includes(TAG)
-    if (isEscaped) this.#put(`{"${TAG}":"object","value":`)
-    let before = '{'
-    for (const key of keys) {
-      this.#put(before + JSON.stringify(key) + ':')
-      this.#member(memberPath(key), value[key], depth)
-      before = ','
+    const copy: JsonObject = {}
+    for (const key of Object.keys(value)) {
+      this.#count(key.length + 3)
+      setOwn(copy, key, this.#member(key, value[key], depth))
     }
-    this.#put(keys.length === 0 ? '{}' : '}')
-    if (isEscaped) this.#put('}')
+    return Object.hasOwn(copy, TAG) ? tagged('object', copy) : copy
   }
 
-  #array(value: readonly unknown[], depth: number): void {
+  #array(value: readonly unknown[], depth: number): unknown {
     if (Object.getPrototypeOf(value) !== Array.prototype && value.constructor?.name !== 'Array') {
       throw this.refusal(instanceName(value))
     }
@@ -127,62 +136,51 @@ class Writer {
     if (lastKey !== undefined && !/^\d+$/.test(lastKey)) {
       throw this.refusal(`an array with a property ${JSON.stringify(lastKey)}`)
     }
-    this.#put('[')
-    for (let index = 0; index < value.length; index++) {
-      if (index > 0) this.#put(',')
-      this.#member(`[${index}]`, value[index], depth)
-    }
-    this.#put(']')
+    this.#refuseSymbolKeys(value)
+    const copy: unknown[] = []
+    for (let index = 0; index < value.length; index++) copy.push(this.#member(index, value[index], depth))
+    return copy
   }
 
-  #map(value: Map<unknown, unknown>, depth: number): void {
+  #map(value: Map<unknown, unknown>, depth: number): unknown {
     this.#refuseProperties(value)
-    this.#put(`{"${TAG}":"map","value":[`)
-    let index = 0
+    const entries: unknown[] = []
     for (const [key, member] of value) {
-      this.#put(index === 0 ? '[' : ',[')
-      this.#member(`.keys()[${index}]`, key, depth)
-      this.#put(',')
-      this.#member(`.values()[${index}]`, member, depth)
-      this.#put(']')
-      index += 1
+      const index = entries.length
+      entries.push([
+        this.#member({ of: 'keys', index }, key, depth),
+        this.#member({ of: 'values', index }, member, depth),
+      ])
     }
-    this.#put(']}')
+    return tagged('map', entries)
   }
 
-  #set(value: Set<unknown>, depth: number): void {
+  #set(value: Set<unknown>, depth: number): unknown {
     this.#refuseProperties(value)
-    this.#put(`{"${TAG}":"set","value":[`)
-    let index = 0
+    const members: unknown[] = []
     for (const member of value) {
-      if (index > 0) this.#put(',')
-      this.#member(`.values()[${index}]`, member, depth)
-      index += 1
+      members.push(this.#member({ of: 'values', index: members.length }, member, depth))
     }
-    this.#put(']}')
+    return tagged('set', members)
   }
 
-  #date(value: Date): void {
+  #date(value: Date): unknown {
     this.#refuseProperties(value)
     if (Number.isNaN(value.getTime())) throw this.refusal('an invalid Date')
-    this.#put(`{"${TAG}":"date","value":"${value.toISOString()}"}`)
+    return tagged('date', value.toISOString())
   }
 
-  #bytes(value: Uint8Array): void {
-    // Refused before it is copied: what base64 makes of it is known.
-    const bytes = Math.ceil(value.length / 3) * 4
-    if (bytes > PAYLOAD_BYTES_MAX) throw this.#tooLarge(bytes)
-    let binary = ''
-    for (let at = 0; at < value.length; at += BASE64_CHUNK_BYTES) {
-      binary += String.fromCharCode(...value.subarray(at, at + BASE64_CHUNK_BYTES))
-    }
-    this.#put(`{"${TAG}":"bytes","value":"${btoa(binary)}"}`)
+  #bytes(value: Uint8Array): unknown {
+    // Before they are copied: what base64 makes of them is known.
+    this.#count(Math.ceil(value.length / 3) * 4)
+    return tagged('bytes', toBase64(value))
   }
 
-  #member(path: string, value: unknown, depth: number): void {
-    this.#path.push(path)
-    this.value(value, depth)
+  #member(part: PathPart, value: unknown, depth: number): unknown {
+    this.#path.push(part)
+    const copy = this.copy(value, depth)
     this.#path.pop()
+    return copy
   }
 
   #refuseProperties(value: object): void {
@@ -197,15 +195,23 @@ class Writer {
     }
   }
 
-  #put(piece: string): void {
-    this.#pieces.push(piece)
-    this.#characters += piece.length
-    // Stops here, not at the end: one object met again and again can unfold to more than memory holds.
-    if (this.#characters > PAYLOAD_BYTES_MAX) throw this.#tooLarge(utf8Bytes(this.#pieces.join('')))
+  /** Stops the copy, not the text: one object met again and again can unfold to more than memory holds. */
+  #count(characters: number): void {
+    this.#characters += characters
+    if (this.#characters > PAYLOAD_BYTES_MAX) throw tooLarge(this.#field, this.#characters)
   }
+}
 
-  #tooLarge(bytes: number): FootholdError {
-    return new FootholdError('PAYLOAD_TOO_LARGE', { field: this.#field, bytes, bytesMax: PAYLOAD_BYTES_MAX })
+function tagged(tag: string, value: unknown): unknown {
+  return { [TAG]: tag, value }
+}
+
+/** Plain assignment to `__proto__` would set the prototype. */
+function setOwn(object: JsonObject, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true })
+  } else {
+    object[key] = value
   }
 }
 
@@ -226,9 +232,11 @@ function instanceName(value: object): string {
   return `an instance of ${name}`
 }
 
-function memberPath(key: string): string {
-  if (/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) && key.length <= 60) return `.${key}`
-  return `[${JSON.stringify(key.length > 60 ? `${key.slice(0, 60)}…` : key)}]`
+function pathText(part: PathPart): string {
+  if (typeof part === 'number') return `[${part}]`
+  if (typeof part === 'object') return `.${part.of}()[${part.index}]`
+  if (/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(part) && part.length <= 60) return `.${part}`
+  return `[${JSON.stringify(part.length > 60 ? `${part.slice(0, 60)}…` : part)}]`
 }
 
 function errorText(error: unknown): string {
@@ -238,8 +246,6 @@ function errorText(error: unknown): string {
 export function decode(text: string): unknown {
   return restored(JSON.parse(text), 0)
 }
-
-type JsonObject = { [key: string]: unknown }
 
 /** Rebuilds in place: the parsed tree is ours alone. */
 function restored(value: unknown, depth: number): unknown {
@@ -264,9 +270,8 @@ function restoredObject(value: JsonObject, depth: number): JsonObject {
   return value
 }
 
-function untagged(tagged: JsonObject, depth: number): unknown {
-  const tag = tagged[TAG]
-  const { value } = tagged
+function untagged(object: JsonObject, depth: number): unknown {
+  const { [TAG]: tag, value } = object
   if (tag === 'undefined') return undefined
   if (typeof value === 'string') {
     if (tag === 'date') return restoredDate(value)
@@ -281,7 +286,7 @@ function untagged(tagged: JsonObject, depth: number): unknown {
   } else if (tag === 'object' && typeof value === 'object' && value !== null) {
     return restoredObject(value as JsonObject, depth)
   }
-  throw unreadable(`${JSON.stringify(tagged).slice(0, 120)} carries a tag this version does not know`)
+  throw unreadable(`${JSON.stringify(object).slice(0, 120)} carries a tag this version does not know`)
 }
 
 function restoredDate(text: string): Date {
@@ -291,23 +296,14 @@ function restoredDate(text: string): Date {
 }
 
 function restoredBytes(base64: string): Uint8Array {
-  let binary: string
-  try {
-    binary = atob(base64)
-  } catch (error) {
-    throw unreadable('its bytes are not base64', error)
-  }
-  const bytes = new Uint8Array(binary.length)
-  for (let index = 0; index < binary.length; index++) bytes[index] = binary.charCodeAt(index)
+  const bytes = fromBase64(base64)
+  if (bytes === null) throw unreadable('its bytes are not base64')
   return bytes
 }
 
-function unreadable(problem: string, cause?: unknown): FootholdError {
-  return new FootholdError(
-    'INVALID_ARGUMENT',
-    { field: 'stored value', problem, cure: `A key "${TAG}" in JSON marks a value of another type; escape it.` },
-    cause === undefined ? undefined : { cause },
-  )
+function unreadable(problem: string): FootholdError {
+  const cure = `A key "${TAG}" in JSON marks a value of another type; escape it.`
+  return new FootholdError('INVALID_ARGUMENT', { field: 'stored value', problem, cure })
 }
 
 /**

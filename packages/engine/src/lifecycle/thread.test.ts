@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import type { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, test } from 'vitest'
+import { startThread } from './thread.ts'
+
+const CLOCK = new URL('./clock.ts', import.meta.url).href
+
+/** TypeScript by its types and by what it imports. */
+const SOURCE = `
+import { parentPort, workerData } from 'node:worker_threads'
+import { monotonicMs } from ${JSON.stringify(CLOCK)}
+const greeting: { readonly name: string } = workerData as { name: string }
+parentPort?.postMessage({ hello: greeting.name, clock: typeof monotonicMs() })
+`
+const BUILT = `
+import { parentPort, workerData } from 'node:worker_threads'
+parentPort.postMessage({ hello: workerData.name, from: 'built code' })
+`
+
+async function setup(files: Record<string, string>) {
+  const folder = await mkdtemp(join(tmpdir(), 'нить '))
+  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
+    await writeFile(join(folder, name), text)
+  }
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return { urlOf: (name: string) => pathToFileURL(join(folder, name)).href }
+}
+
+function firstMessage(thread: Worker): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    thread.once('message', resolve)
+    thread.once('error', reject)
+    thread.once('exit', (code) => reject(new Error(`the thread ended with ${code}`)))
+  })
+}
+
+test('beside source, a thread runs from its .ts file, with imports of further source', async () => {
+  const world = await setup({ 'echo-thread.ts': SOURCE })
+
+  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread' }, { name: 'Мир' })
+
+  expect(await firstMessage(thread)).toEqual({ hello: 'Мир', clock: 'number' })
+  await thread.terminate()
+})
+
+test('beside built code, a thread runs from its .js file, and no loader is asked for', async () => {
+  const world = await setup({ 'echo-thread.js': BUILT, 'echo-thread.ts': 'throw new Error("the source")' })
+
+  const thread = startThread({ url: world.urlOf('worker.js'), name: './echo-thread' }, { name: 'Мир' })
+
+  expect(await firstMessage(thread)).toEqual({ hello: 'Мир', from: 'built code' })
+  await thread.terminate()
+})
+
+test('a query in the address of the caller, as test runners add, does not hide the ending', async () => {
+  const world = await setup({ 'echo-thread.ts': SOURCE })
+
+  const thread = startThread({ url: `${world.urlOf('worker.ts')}?v=1#x`, name: './echo-thread' }, { name: 'a' })
+
+  expect(await firstMessage(thread)).toMatchObject({ hello: 'a' })
+  await thread.terminate()
+})
+
+test.each(['worker.ts', 'worker.js'])('a thread whose file is missing says so as its error (%s)', async (caller) => {
+  const world = await setup({})
+
+  const thread = startThread({ url: world.urlOf(caller), name: './echo-thread' }, null)
+
+  await expect(firstMessage(thread)).rejects.toThrow(/echo-thread/)
+})
+
+test('an error at the top of a thread reaches its starter', async () => {
+  const world = await setup({ 'echo-thread.ts': 'throw new Error("не вышло" as string)' })
+
+  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread' }, null)
+
+  await expect(firstMessage(thread)).rejects.toThrow('не вышло')
+})
+
+test('it works in a plain process that runs from source, where the loader is set for the main thread only', async () => {
+  const world = await setup({ 'echo-thread.ts': SOURCE })
+  const main = `
+    import { startThread } from ${JSON.stringify(new URL('./thread.ts', import.meta.url).href)}
+    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread' }, { name: 'b' })
+    thread.once('message', (message) => console.log(JSON.stringify(message)))
+  `
+  const flags = ['--conditions=@foothold/source', '--import', 'tsx', '--input-type=module', '-e', main]
+
+  const { stdout } = await promisify(execFile)(process.execPath, flags)
+
+  expect(JSON.parse(stdout)).toEqual({ hello: 'b', clock: 'number' })
+})
