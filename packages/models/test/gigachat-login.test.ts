@@ -1,5 +1,5 @@
 import { TerminalError } from 'foothold'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { accessTokens } from '../src/gigachat/access-token.ts'
 import { openConnection } from '../src/gigachat/connection.ts'
 import { CHAT, CREDENTIALS, collectWarnings, json, login, OAUTH, read, setup, sse, streamOf } from './gigachat-peer.ts'
@@ -143,12 +143,14 @@ async function tokensAt(route: Route): Promise<{
   advance: (ms: number) => void
 }> {
   const peer = await wireServer({ [OAUTH]: route })
+  const connection = openConnection({})
+  onTestFinished(() => connection.close())
   let now = 0
   const tokens = accessTokens({
     authUrl: `${peer.url}${OAUTH}`,
     credentials: CREDENTIALS,
     scope: 'GIGACHAT_API_PERS',
-    connection: openConnection({}),
+    connection,
     nowMs: () => now,
   })
   return {
