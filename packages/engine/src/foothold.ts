@@ -1,7 +1,87 @@
+import { createClient } from './client/client.ts'
+import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
+import { startPromoter } from './maintenance/promote.ts'
+import { startReaper } from './maintenance/reap.ts'
 import { FootholdError } from './protocol/errors.ts'
-import type { ConnectOptions, Foothold } from './protocol/foothold.ts'
+import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol/foothold.ts'
+import { type Database, openDatabase } from './store/database.ts'
+import { migrate } from './store/migrate.ts'
+import { createNotifier } from './store/notify.ts'
+import { createWorker } from './worker/worker.ts'
 
-export async function connect(url: string | undefined, _options: ConnectOptions = {}): Promise<Foothold> {
+/** The composition root: the only place that knows client, worker and maintenance together. */
+
+const POOL_SIZE = 10
+const HEARTBEAT_MS = 5_000
+
+/**
+ * Connects, and brings the schema up to date unless told not to.
+ * @throws DATABASE_URL_MISSING, DATABASE_UNAVAILABLE, SCHEMA_NEWER, MIGRATION_CHANGED
+ */
+export async function connect(url: string | undefined, options: ConnectOptions = {}): Promise<Foothold> {
   if (url === undefined || url === '') throw new FootholdError('DATABASE_URL_MISSING', {})
-  throw new Error('under construction')
+  const logger = loggerOf(options.logger)
+  const directUrl = options.directUrl ?? url
+  if (options.migrate !== false) {
+    await migrate({ url: directUrl, log: (line) => logger.info({}, line) })
+  }
+  const open = (poolSize: number): Database =>
+    openDatabase({
+      url,
+      poolSize,
+      onTrouble: (error) => logger.debug({ error }, 'a database connection failed'),
+    })
+  const poolSize = options.poolSize ?? POOL_SIZE
+  const db = open(poolSize)
+  const notifier = createNotifier(db, logger)
+  const { stopWatching, ...client } = createClient({ db, notifier })
+  const workers = new Set<{ drain(): Promise<unknown> }>()
+  let closing: Promise<void> | null = null
+
+  const close = async (): Promise<void> => {
+    await Promise.all([...workers].map((worker) => worker.drain()))
+    stopWatching()
+    notifier.close()
+    await db.close()
+  }
+
+  return {
+    ...client,
+    worker(workerOptions) {
+      const worker = createWorker({
+        options: workerOptions,
+        directUrl,
+        logger,
+        openDatabase: () => open(poolSize),
+        openSessions: () => open(poolSize),
+        startMaintenance: (on) => startMaintenance(on, workerOptions, logger),
+      })
+      workers.add(worker)
+      return worker
+    },
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+function startMaintenance(
+  on: { readonly db: Database; readonly workerId: () => string },
+  { heartbeatMs = HEARTBEAT_MS, leaseMs = 4 * heartbeatMs }: WorkerOptions,
+  logger: Logger,
+): { expectWake(wakeInMs: number | null): void; stop(): Promise<void> } {
+  const onError = (error: unknown): void => logger.debug({ worker: on.workerId(), error }, 'a maintenance round failed')
+  const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, onError })
+  const promoter = startPromoter({ db: on.db, logger, onError })
+  return {
+    expectWake: (wakeInMs) => promoter.expect(wakeInMs),
+    async stop() {
+      await Promise.all([reaper.stop(), promoter.stop()])
+    },
+  }
+}
+
+function loggerOf(given: Logger | 'silent' | undefined): Logger {
+  return given === 'silent' ? silentLogger : (given ?? jsonLogger())
 }

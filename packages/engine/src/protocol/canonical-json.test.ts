@@ -26,6 +26,11 @@ test('the order of an array matters', () => {
 
 test('digits survive: ids above 2^53 that differ in the last digit stay different', () => {
   expect(canonicalJson('9007199254740993')).not.toBe(canonicalJson('9007199254740992'))
+  expect(canonicalJson('[9007199254740993]')).toBe(canonicalJson(encode([9007199254740993n], 'the input')))
+})
+
+test('the spelling of numbers does not matter', () => {
+  expect(canonicalJson('[1.0, 1e2, 100]')).toBe('[1,100,100]')
 })
 
 test('a repeated key counts with its last value, and __proto__ is a key', () => {

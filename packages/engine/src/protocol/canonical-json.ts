@@ -1,59 +1,17 @@
+import { exactIntegers } from './exact-integers.ts'
+
 /**
- * One text for all JSON texts that say the same: keys sorted, no white space, one spelling per string. For hashes of
- * bodies. Numbers keep their digits: parsing would make 9007199254740993 and 9007199254740992 the same.
+ * One text for all JSON texts that say the same: keys sorted, no white space, one spelling per string and number. For
+ * hashes of bodies.
  */
 export function canonicalJson(encoded: string): string {
-  // Refuses what is not JSON, so that the reader below may trust its input.
-  JSON.parse(encoded)
-  return new Reader(encoded).value()
+  return JSON.stringify(sorted(JSON.parse(exactIntegers(encoded))))
 }
 
-const TOKEN = /[\s]*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+)/y
-
-class Reader {
-  readonly #text: string
-  #at = 0
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  value(token: string = this.#next()): string {
-    if (token === '{') return this.#object()
-    if (token === '[') return this.#array()
-    return token.startsWith('"') ? JSON.stringify(JSON.parse(token)) : token
-  }
-
-  #object(): string {
-    // A repeated key counts once, with its last value, as for JSON.parse and PostgreSQL's jsonb.
-    const members = new Map<string, string>()
-    let token = this.#next()
-    while (token !== '}') {
-      const key = this.value(token)
-      this.#next()
-      members.set(key, this.value())
-      token = this.#next()
-      if (token === ',') token = this.#next()
-    }
-    const keys = [...members.keys()].sort()
-    return `{${keys.map((key) => `${key}:${members.get(key)}`).join(',')}}`
-  }
-
-  #array(): string {
-    const members: string[] = []
-    let token = this.#next()
-    while (token !== ']') {
-      members.push(this.value(token))
-      token = this.#next()
-      if (token === ',') token = this.#next()
-    }
-    return `[${members.join(',')}]`
-  }
-
-  #next(): string {
-    TOKEN.lastIndex = this.#at
-    const token = TOKEN.exec(this.#text)?.[1] as string
-    this.#at = TOKEN.lastIndex
-    return token
-  }
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(sorted)
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  // fromEntries defines its properties, so a key `__proto__` stays one.
+  return Object.fromEntries(members.map(([key, member]) => [key, sorted(member)]))
 }

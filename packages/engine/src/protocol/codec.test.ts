@@ -268,6 +268,20 @@ describe('stored text from elsewhere', () => {
   ])('%s is refused, never read as something else', (_name, text) => {
     expect(refusalOf(() => decode(text))).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'stored value' })
   })
+
+  test('integers that a number cannot hold keep their digits, as bigint; text inside strings is untouched', () => {
+    const text =
+      '{"id":9007199254740993,"n":[-5366182128746793135,1152921504606846976,9007199254740991,0.12345678901234567],"s":"\\"9007199254740993\\\\"}'
+
+    const value = decode(text)
+
+    expect(value).toStrictEqual({
+      id: 9007199254740993n,
+      n: [-5366182128746793135n, 2 ** 60, Number.MAX_SAFE_INTEGER, 0.12345678901234567],
+      s: '"9007199254740993\\',
+    })
+    expect(roundTrip(value)).toStrictEqual(value)
+  })
 })
 
 describe('a message for a text column', () => {

@@ -1,5 +1,6 @@
 import { fromBase64, toBase64 } from './base64.ts'
 import { FootholdError, isFootholdError } from './errors.ts'
+import { exactIntegers } from './exact-integers.ts'
 import { utf8Bytes } from './names.ts'
 
 /**
@@ -244,7 +245,7 @@ function errorText(error: unknown): string {
 }
 
 export function decode(text: string): unknown {
-  return restored(JSON.parse(text), 0)
+  return restored(JSON.parse(exactIntegers(text)), 0)
 }
 
 /** Rebuilds in place: the parsed tree is ours alone. */

@@ -1,0 +1,137 @@
+import type { Database } from './database.ts'
+
+/**
+ * CLAIM and the load behind it.
+ * 1. The worker's own row is locked FOR KEY SHARE: a worker declared lost, or draining, claims nothing. FOR SHARE would
+ *    block its heartbeat.
+ * 2. MATERIALIZED: else the planner may run the locking sub-select once per row and claim more than the limit.
+ * 3. LATERAL per handler rides tasks_pending in its order, whatever a million rows of other handlers lie before it.
+ * 4. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
+ *    than the lock, and a step stored by the predecessor in between would run again.
+ */
+
+export interface ClaimRequest {
+  readonly workerId: string
+  readonly claimId: string
+  readonly handlers: readonly string[]
+  readonly limit: number
+  /** Now and then by age alone, so that a stream of urgent tasks cannot starve the others. */
+  readonly oldestFirst: boolean
+  /** Suspects only: tasks that have cost several workers their life run alone. */
+  readonly suspects: boolean
+}
+
+export interface ClaimedId {
+  readonly id: string
+  readonly attempt: number
+}
+
+/** One try: after a lost answer the worker's next ping adopts what was claimed, by the claim id. */
+export async function claimTasks(db: Database, request: ClaimRequest): Promise<readonly ClaimedId[]> {
+  return db.run<ClaimedId>(claimText(request), [request.workerId, request.claimId, request.handlers, request.limit], {
+    doing: 'claiming tasks',
+    patienceMs: 0,
+  })
+}
+
+function claimText({ oldestFirst, suspects }: ClaimRequest): string {
+  const order = oldestFirst || suspects ? 'run_at, id' : 'priority, run_at, id'
+  return `
+    with me as materialized (
+      select 1 from foothold.workers
+      where id = $1 and status = 'active' and lease_until > foothold.clock() for key share),
+    c as materialized (
+      select t.id from unnest($3::text[]) h(handler) cross join lateral (
+        select id from foothold.tasks
+        where status = 'pending' and ${suspects ? 'suspect' : 'not suspect'} and handler = h.handler and exists (select 1 from me)
+        order by ${order} limit $4 for no key update skip locked) t
+      limit $4)
+    update foothold.tasks t set
+      status = 'processing', attempt = attempt + 1, worker_id = $1, claim_id = $2, claimed_at = foothold.clock(),
+      started_at = coalesce(started_at, foothold.clock()),
+      deadline_at = coalesce(deadline_at, foothold.clock() + deadline_ms * interval '1 ms')
+    from c where t.id = c.id
+    returning t.id, t.attempt`
+}
+
+export async function hasSuspects(db: Database, handlers: readonly string[]): Promise<boolean> {
+  const rows = await db.run(
+    `select 1 from foothold.tasks where status = 'pending' and suspect and handler = any($1) limit 1`,
+    [handlers],
+    { doing: 'looking for suspects', patienceMs: 0 },
+  )
+  return rows.length > 0
+}
+
+export interface LoadedTask {
+  readonly id: string
+  readonly agent: string
+  readonly handler: string
+  readonly attempt: number
+  readonly tenant: string
+  readonly wakeSeq: number
+  readonly isCancelRequested: boolean
+  readonly deadlineInMs: number | null
+  readonly isInputChecked: boolean
+  readonly input: string
+  readonly steps: readonly LoadedStep[]
+  readonly signals: readonly LoadedSignal[]
+}
+
+export interface LoadedStep {
+  readonly key: string
+  readonly kind: string
+  readonly version: number
+  readonly status: 'intent' | 'waiting' | 'failed' | 'completed' | 'unknown'
+  readonly tries: number
+  readonly retryable: boolean
+  readonly attempt: number
+  readonly workerId: string
+  readonly idempotencyKey: string | null
+  readonly refusals: number
+  readonly request: string | null
+  readonly output: string | null
+  readonly error: { readonly code: string; readonly message: string; readonly reason: string } | null
+  /** Milliseconds from now; 0 when due, null when it waits for nothing. */
+  readonly dueInMs: number | null
+  readonly doubtInMs: number | null
+  readonly ageMs: number
+}
+
+export interface LoadedSignal {
+  /** A bigint as digits. */
+  readonly id: string
+  readonly name: string
+  readonly payload: string
+}
+
+const inMs = (column: string): string =>
+  `ceil(greatest(0, extract(epoch from ${column} - foothold.clock()) * 1000))::float8`
+
+/** One step as JSON; the payload columns travel as text, so that only our codec reads them. */
+export const STEP_AS_JSON: string = `json_build_object(
+  'key', s.key, 'kind', s.kind, 'version', s.version, 'status', s.status, 'tries', s.tries, 'retryable', s.retryable,
+  'attempt', s.attempt, 'workerId', s.worker_id, 'idempotencyKey', s.idempotency_key, 'refusals', s.refusals,
+  'request', s.request::text, 'output', s.output::text, 'error', s.error,
+  'dueInMs', ${inMs('s.due_at')}, 'doubtInMs', ${inMs('s.doubt_until')},
+  'ageMs', greatest(0, extract(epoch from foothold.clock() - s.started_at) * 1000)::float8)`
+
+export async function loadTasks(
+  db: Database,
+  workerId: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly LoadedTask[]> {
+  return db.run<LoadedTask>(
+    `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.wake_seq as "wakeSeq",
+            t.cancel_requested_at is not null as "isCancelRequested",
+            ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked", p.input::text as input,
+            coalesce((select json_agg(${STEP_AS_JSON}) from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
+            coalesce((select json_agg(json_build_object('id', g.id::text, 'name', g.name, 'payload', g.payload::text) order by g.id)
+                      from foothold.signals g where g.task_id = t.id and g.consumed_by is null), '[]') as signals
+     from foothold.tasks t join foothold.task_payloads p on p.task_id = t.id
+     where t.id = any($2::uuid[]) and t.worker_id = $1 and t.status = 'processing'`,
+    [workerId, ids],
+    { doing: 'loading claimed tasks', patienceMs: Number.POSITIVE_INFINITY, signal },
+  )
+}

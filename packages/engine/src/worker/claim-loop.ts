@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto'
+import { reach } from '../lifecycle/probe.ts'
+import { sleep } from '../lifecycle/sleep.ts'
+import { type ClaimedId, claimTasks, hasSuspects } from '../store/claim.ts'
+import type { Database } from '../store/database.ts'
+
+/**
+ * Claims while there is room. Polling is the truth: every 50 ms in the first second of idleness, then slower; an
+ * announcement only shortens the pause.
+ */
+
+const POLL_MS = 50
+const EAGER_MS = 1_000
+const POLL_MAX_MS = 1_000
+/** Bounds what one lost answer can leave to reconcile. */
+const CLAIM_MAX = 100
+/** Every tenth claim goes by age alone, so that urgent work cannot starve the rest. */
+const OLDEST_EVERY = 10
+const SUSPECTS_EVERY_MS = 2_000
+
+export interface ClaimLoop {
+  /** Something is pending, or a slot is free. */
+  wake(): void
+  readonly claimsUnderWay: ReadonlySet<string>
+  readonly claimsLost: Set<string>
+  /** Resolves when no claim is under way any more and what it brought has been given to `onClaimed`. */
+  stop(): Promise<void>
+}
+
+export interface ClaimLoopOptions {
+  readonly db: Database
+  readonly workerId: () => string
+  readonly handlers: readonly string[]
+  readonly freeSlots: () => number
+  readonly isIdle: () => boolean
+  /** Resolves when they have been loaded and started, or handed back. */
+  readonly onClaimed: (ids: readonly ClaimedId[]) => Promise<void>
+  readonly onError: (error: unknown) => void
+}
+
+export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
+  const { db, freeSlots, isIdle, onClaimed, onError } = options
+  const stopping = new AbortController()
+  const underWay = new Set<string>()
+  const lost = new Set<string>()
+  let waking = new AbortController()
+  let round = 0
+  let idleSinceMs = Date.now()
+  let suspectsSeenAtMs = 0
+  /** A suspect waits: claim nothing else, and when all is done, run it alone. */
+  let isClearing = false
+
+  async function claim(limit: number, suspects: boolean): Promise<number> {
+    const claimId = randomUUID()
+    underWay.add(claimId)
+    try {
+      round += 1
+      const ids = await claimTasks(db, {
+        workerId: options.workerId(),
+        claimId,
+        handlers: rotated(options.handlers, round),
+        limit,
+        oldestFirst: round % OLDEST_EVERY === 0,
+        suspects,
+      })
+      if (ids.length > 0) {
+        await reach('claim.answered', ids[0]?.id ?? '', null)
+        await onClaimed(ids)
+      }
+      return ids.length
+    } catch (error) {
+      // The statement may have been carried out; the next pings adopt what it claimed.
+      lost.add(claimId)
+      onError(error)
+      return 0
+    } finally {
+      underWay.delete(claimId)
+    }
+  }
+
+  async function look(): Promise<boolean> {
+    if (Date.now() - suspectsSeenAtMs > SUSPECTS_EVERY_MS) {
+      suspectsSeenAtMs = Date.now()
+      isClearing = await hasSuspects(db, options.handlers)
+    }
+    if (isClearing) {
+      if (!isIdle()) return false
+      isClearing = false
+      return (await claim(1, true)) > 0
+    }
+    const limit = Math.min(freeSlots(), CLAIM_MAX)
+    return limit > 0 && (await claim(limit, false)) === limit
+  }
+
+  async function turn(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      waking = new AbortController()
+      let hasMore = false
+      try {
+        hasMore = await look()
+      } catch (error) {
+        onError(error)
+      }
+      if (hasMore) {
+        idleSinceMs = Date.now()
+        continue
+      }
+      const outcome = await sleep(pauseMs(Date.now() - idleSinceMs), waking.signal)
+      if (outcome === 'aborted') idleSinceMs = Date.now()
+    }
+  }
+  const turning = turn()
+
+  return {
+    wake: () => waking.abort(),
+    claimsUnderWay: underWay,
+    claimsLost: lost,
+    async stop() {
+      stopping.abort()
+      waking.abort()
+      await turning
+    },
+  }
+}
+
+function pauseMs(idleMs: number): number {
+  if (idleMs < EAGER_MS) return POLL_MS
+  const fullMs = Math.min(POLL_MAX_MS, POLL_MS + (idleMs - EAGER_MS) / 4)
+  return fullMs * (0.75 + Math.random() * 0.25)
+}
+
+/** No handler is always first: with a limit, the first ones would take it all. */
+function rotated(handlers: readonly string[], round: number): readonly string[] {
+  const start = round % Math.max(1, handlers.length)
+  return [...handlers.slice(start), ...handlers.slice(0, start)]
+}

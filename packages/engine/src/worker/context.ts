@@ -1,0 +1,106 @@
+import type { Signal } from '../protocol/agent.ts'
+import { FootholdError } from '../protocol/errors.ts'
+import { checkKey } from '../protocol/names.ts'
+import type {
+  Effect,
+  Queryable,
+  StepContext,
+  StepOptions,
+  StoppingEffect,
+  TaskContext,
+  TaskId,
+} from '../protocol/task-context.ts'
+import type { Database } from '../store/database.ts'
+import { runEffect } from './effect-runner.ts'
+import type { Execution } from './execution.ts'
+import { runStep } from './step-runner.ts'
+import { runTransaction } from './transaction-runner.ts'
+import { runSleep, runWaitForSignal } from './waits.ts'
+
+/** What the agent's function is given: checks arguments, then hands over to the runner of each kind. */
+export function createTaskContext(
+  execution: Execution,
+  identity: { readonly agent: string; readonly version: number },
+  sessions: Database,
+  /** The database's time, which worker clocks may be hours away from. */
+  databaseNowMs: () => number,
+): TaskContext {
+  const { task } = execution
+  const context = {
+    id: task.id as TaskId,
+    agent: identity.agent,
+    version: identity.version,
+    attempt: task.attempt,
+    tenant: task.tenant === '' ? null : task.tenant,
+    signal: execution.controller.signal,
+
+    async step(key: string, run: (context: StepContext) => unknown, options: StepOptions = {}) {
+      checkKey('step key', key)
+      checkFunction('step', key, run)
+      return runStep(execution, key, run, options)
+    },
+    async transaction(
+      key: string,
+      run: (sql: Queryable, context: StepContext) => Promise<unknown>,
+      options: StepOptions = {},
+    ) {
+      checkKey('step key', key)
+      checkFunction('transaction', key, run)
+      return runTransaction(execution, sessions, key, run, options)
+    },
+    async effect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>) {
+      checkKey('step key', key)
+      checkEffect(key, effect)
+      return runEffect(execution, key, effect)
+    },
+    async sleep(key: string, forMs: number) {
+      checkKey('step key', key)
+      checkDuration(`sleep ${key}`, forMs)
+      await runSleep(execution, key, () => forMs)
+    },
+    async sleepUntil(key: string, at: Date) {
+      checkKey('step key', key)
+      checkDuration(`sleepUntil ${key}`, at.getTime())
+      await runSleep(execution, key, () => at.getTime() - databaseNowMs())
+    },
+    async waitForSignal(key: string, signal: Signal<unknown>, options?: { readonly timeoutMs: number }) {
+      checkKey('step key', key)
+      if (options !== undefined) checkDuration(`waitForSignal ${key}.timeoutMs`, options.timeoutMs)
+      return runWaitForSignal(execution, key, signal.name, options?.timeoutMs ?? null)
+    },
+  } satisfies Record<keyof TaskContext, unknown>
+  // The implementation knows values, the surface knows their types.
+  return context as unknown as TaskContext
+}
+
+function checkFunction(kind: string, key: string, run: unknown): void {
+  if (typeof run === 'function') return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field: `${kind} ${key}`,
+    problem: 'its second argument is not a function',
+  })
+}
+
+function checkDuration(field: string, ms: unknown): void {
+  if (typeof ms === 'number' && Number.isFinite(ms)) return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field,
+    problem: `${String(ms)} is not a finite number of milliseconds`,
+  })
+}
+
+/** The compiler says the same; JavaScript has no compiler. */
+function checkEffect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>): void {
+  const field = `effect ${key}`
+  checkFunction('effect', key, effect?.send)
+  const promises = [effect.onDoubt, effect.keyWindowMs, effect.find].filter((given) => given !== undefined)
+  if (promises.length === 0) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field,
+      problem: 'nothing says what an unknown outcome means',
+      cure: "Give keyWindowMs, or find with findLagMs, or onDoubt: 'repeat', 'stop' or 'ask'.",
+    })
+  }
+  if (effect.keyWindowMs !== undefined) checkDuration(`${field}.keyWindowMs`, effect.keyWindowMs)
+  if ('findLagMs' in effect) checkDuration(`${field}.findLagMs`, effect.findLagMs)
+}

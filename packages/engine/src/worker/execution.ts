@@ -1,0 +1,642 @@
+import type { Clock } from '../lifecycle/clock.ts'
+import { reach } from '../lifecycle/probe.ts'
+import { cleanMessage, decode, encode } from '../protocol/codec.ts'
+import { FootholdError, isFootholdError } from '../protocol/errors.ts'
+import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
+import type { Logger } from '../protocol/foothold.ts'
+import type { Reason } from '../protocol/reasons.ts'
+import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
+import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
+import type { Database, RunOptions } from '../store/database.ts'
+import {
+  announcePending,
+  cancelTask,
+  completeTask,
+  deadLetterTask,
+  endedBy,
+  handOverTask,
+  parkTask,
+} from '../store/settle.ts'
+import { isDataFailure } from '../store/sqlstate.ts'
+import { type Fence, readStep, readWakes, type StepWrite } from '../store/steps.ts'
+import type { ChunkWriter } from './chunk-writer.ts'
+import type { Journal, StoreAnswer } from './journal.ts'
+import type { Lease } from './lease.ts'
+
+/**
+ * One attempt: the agent's function runs from the top, stored steps answer at once, and it ends in exactly one way:
+ * the function returned or threw, the attempt was stopped from outside, or nothing of it can go on and it parks.
+ *
+ * - Nothing starts after the end: every later call of the old run rejects with ATTEMPT_ENDED.
+ * - A task leaves (handover, wait) only when none of its steps is in flight; the grace's end and a lost lease excepted.
+ * - Every write carries the fence; an answer of "not held" ends the attempt as `lease_lost` and writes nothing more.
+ */
+
+/** Long enough for code between two steps that awaits nothing outside; nobody notices it in a wait. */
+const QUIET_MS = 10
+/** How long effects on their way may still answer when their task is cancelled. */
+const ANSWER_MS = 1_500
+
+export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline'
+
+export type Settled =
+  | { readonly kind: 'completed' | 'cancelled' | 'waiting' | 'handed_over' | 'lost' }
+  | { readonly kind: 'dead_letter'; readonly reason: string }
+
+type Ending =
+  | { readonly kind: 'returned'; readonly output: unknown }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  | { readonly kind: 'stopped'; readonly reason: StopReason }
+  | { readonly kind: 'parked' }
+
+/** A branch of the agent's function that cannot go on now. */
+export interface Branch {
+  readonly key: string
+  readonly kind: 'retry' | 'sleep' | 'signal' | 'person' | 'drain'
+  /** On the process's monotonic clock; null: until something comes in. */
+  readonly dueAtMs: number | null
+  readonly reason: Reason | null
+  readonly detail: string | null
+  readonly signalName?: string
+}
+
+export interface ExecutionServices {
+  readonly workerId: string
+  readonly db: Database
+  readonly journal: Journal
+  readonly chunks: ChunkWriter
+  readonly lease: Lease
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly random: () => number
+  /** A wait of this length was written: whoever promotes should look by then. */
+  readonly onParked: (wakeInMs: number | null) => void
+  /** For work of this task on the database that is not a step: until the worker gives up. */
+  readonly giveUp: AbortSignal
+}
+
+export interface AgentRun {
+  readonly retry: RetryPolicy
+  readonly start: (task: TaskContext, input: unknown) => Promise<unknown>
+  /** Checks an input that no producer has checked; throws INPUT_INVALID. */
+  readonly checkInput: (input: unknown) => Promise<unknown>
+}
+
+interface ActiveTry {
+  readonly controller: AbortController
+  readonly isEffect: boolean
+}
+
+export class Execution {
+  readonly task: LoadedTask
+  readonly fence: Fence
+  readonly services: ExecutionServices
+  readonly retry: RetryPolicy
+  /** When it became ours: pings sent earlier do not know it. */
+  readonly sinceMs: number
+  readonly controller: AbortController = new AbortController()
+  readonly #run: AgentRun
+  readonly #steps: Map<string, LoadedStep>
+  readonly #usedKeys = new Map<string, Error>()
+  readonly #branches = new Map<
+    string,
+    { readonly branch: Branch; readonly wake: () => void; timer: NodeJS.Timeout | null }
+  >()
+  readonly #tries = new Set<ActiveTry>()
+  readonly #ended: Promise<Ending>
+  #resolveEnded: (ending: Ending) => void = () => undefined
+  #ending: Ending | null = null
+  #inFlight = 0
+  #failures = 0
+  #wakeSeq: number
+  #signals: LoadedSignal[]
+  #parking: Promise<void> | null = null
+  #isDraining = false
+  #quiet: NodeJS.Timeout | null = null
+  #deadline: NodeJS.Timeout | null = null
+  #isSettling = false
+
+  constructor(task: LoadedTask, run: AgentRun, services: ExecutionServices) {
+    this.task = task
+    this.services = services
+    this.retry = run.retry
+    this.fence = { taskId: task.id, attempt: task.attempt, workerId: services.workerId }
+    this.sinceMs = services.clock.monotonicMs()
+    this.#run = run
+    this.#steps = new Map(task.steps.map((step) => [step.key, step]))
+    this.#signals = [...task.signals]
+    this.#wakeSeq = task.wakeSeq
+    this.#ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve
+    })
+  }
+
+  /** True from the first statement that ends the attempt in the database on: the row may be anybody's. */
+  get isSettling(): boolean {
+    return this.#isSettling
+  }
+
+  get isEnded(): boolean {
+    return this.#ending !== null
+  }
+
+  get signals(): readonly LoadedSignal[] {
+    return this.#signals
+  }
+
+  /** Runs the attempt to its end and settles it in the database. Never throws. */
+  async run(context: TaskContext): Promise<Settled> {
+    try {
+      if (this.task.isCancelRequested) this.stop('cancelled')
+      else if (this.task.deadlineInMs !== null && this.task.deadlineInMs <= 0) this.stop('deadline')
+      else this.#start(context)
+      return await this.#settle(await this.#ended)
+    } catch (error) {
+      // The statement that ends the attempt failed for good: it stays ours until the sweep finds it.
+      this.services.logger.error({ ...this.#names(), error }, 'attempt could not be settled')
+      return { kind: 'lost' }
+    } finally {
+      this.#clearTimers()
+    }
+  }
+
+  #start(context: TaskContext): void {
+    const { deadlineInMs } = this.task
+    if (deadlineInMs !== null && deadlineInMs < 2 ** 31) {
+      this.#deadline = setTimeout(() => this.stop('deadline'), deadlineInMs)
+    }
+    void this.#callAgent(context).then(
+      (output) => this.#end({ kind: 'returned', output }),
+      (error: unknown) => this.#end({ kind: 'threw', error }),
+    )
+  }
+
+  async #callAgent(context: TaskContext): Promise<unknown> {
+    const input = decode(this.task.input)
+    return this.#run.start(context, this.task.isInputChecked ? input : await this.#run.checkInput(input))
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending !== null) return
+    this.#ending = ending
+    this.#clearTimers()
+    this.#resolveEnded(ending)
+  }
+
+  // ---- from outside -----------------------------------------------------------------------------
+
+  /** Ends the attempt. Plain steps are aborted at once; effects whose request has left may still answer, within bounds. */
+  stop(reason: StopReason): void {
+    if (this.#ending !== null) return
+    this.#end({ kind: 'stopped', reason })
+    const error = new FootholdError('ATTEMPT_ENDED', { reason })
+    this.controller.abort(error)
+    for (const active of this.#tries) {
+      if (reason !== 'cancelled' || !active.isEffect) active.controller.abort(error)
+    }
+  }
+
+  /** No new step starts; when none runs any more, the task is handed over. */
+  drain(): void {
+    this.#isDraining = true
+    this.#checkSoon()
+  }
+
+  /** The ping saw something new: signals, or a cancel that a wait must not miss. */
+  async refresh(wakeSeq: number): Promise<void> {
+    if (wakeSeq <= this.#wakeSeq || this.#ending !== null) return
+    await this.#readWakes()
+  }
+
+  // ---- for the context --------------------------------------------------------------------------
+
+  /** Every keyed call comes through here first. Gives what is stored under the key. */
+  open(key: string, kind: string, version: number): LoadedStep | null {
+    this.#throwIfEnded()
+    const here = callPlace()
+    const first = this.#usedKeys.get(key)
+    if (first !== undefined) {
+      throw new FootholdError('STEP_KEY_REUSED', { key, first: placeOf(first), second: placeOf(here) })
+    }
+    this.#usedKeys.set(key, here)
+    const step = this.#steps.get(key) ?? null
+    if (step !== null && (step.kind !== kind || step.version !== version)) {
+      throw new FootholdError('CODE_CHANGED', {
+        key,
+        expected: `a ${kind}, version ${version}`,
+        stored: `a ${step.kind}, version ${step.version}`,
+      })
+    }
+    return step
+  }
+
+  /** Before a try: waits while the attempt is about to park; a draining attempt starts nothing more. */
+  async enter(key: string): Promise<void> {
+    while (this.#parking !== null) await this.#parking
+    this.#throwIfEnded()
+    if (this.#isDraining) await this.park({ key, kind: 'drain', dueAtMs: null, reason: null, detail: null })
+    this.#inFlight += 1
+  }
+
+  leave(): void {
+    this.#inFlight -= 1
+    this.#checkSoon()
+  }
+
+  /** One try's own abort: its time limit, or the end of the attempt. */
+  openTry(isEffect: boolean): { readonly signal: AbortSignal; abort(error: Error): void; close(): void } {
+    const active: ActiveTry = { controller: new AbortController(), isEffect }
+    if (this.#ending?.kind === 'stopped') {
+      active.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: this.#ending.reason }))
+    }
+    this.#tries.add(active)
+    return {
+      signal: active.controller.signal,
+      abort: (error) => active.controller.abort(error),
+      close: () => this.#tries.delete(active),
+    }
+  }
+
+  /**
+   * Lets a branch wait. Resolves when it may go on in this attempt; when the whole task parks, it never does: the run
+   * is forgotten and the next attempt begins from the top.
+   */
+  async park(branch: Branch): Promise<void> {
+    this.#throwIfEnded()
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        const parked = this.#branches.get(branch.key)
+        if (parked?.timer !== null && parked !== undefined) clearTimeout(parked.timer)
+        this.#branches.delete(branch.key)
+        resolve()
+      }
+      this.#branches.set(branch.key, { branch, wake, timer: this.#timerFor(branch, wake) })
+      this.#checkSoon()
+    })
+  }
+
+  #timerFor(branch: Branch, wake: () => void): NodeJS.Timeout | null {
+    if (branch.dueAtMs === null || branch.kind === 'drain') return null
+    // Not before the task had its chance to park: a failed try ends the attempt, with its reason in the history, unless
+    // other steps of the task are running.
+    const inMs = Math.max(branch.dueAtMs - this.services.clock.monotonicMs(), 2 * QUIET_MS)
+    return inMs < 2 ** 31 ? setTimeout(wake, inMs) : null
+  }
+
+  takeSignal(name: string): LoadedSignal | null {
+    const index = this.#signals.findIndex((signal) => signal.name === name)
+    return index < 0 ? null : (this.#signals.splice(index, 1)[0] ?? null)
+  }
+
+  /** Stores under the fence. An attempt that is no longer ours ends here, and the call never returns. */
+  async store(write: Omit<StepWrite, 'taskId' | 'attempt'>): Promise<Exclude<StoreAnswer, { kind: 'not_held' }>> {
+    const answer = await this.services.journal.store(this.fence.workerId, {
+      ...write,
+      taskId: this.fence.taskId,
+      attempt: this.fence.attempt,
+    })
+    if (answer.kind === 'not_held') this.loseLease()
+    return answer as Exclude<StoreAnswer, { kind: 'not_held' }>
+  }
+
+  /** A fenced statement found that the attempt is not ours. */
+  loseLease(): never {
+    this.stop('lease_lost')
+    throw new FootholdError('ATTEMPT_ENDED', { reason: 'lease_lost' })
+  }
+
+  /** What stands under a key now; the attempt ends when it is no longer ours and nothing stands. */
+  async stored(key: string): Promise<LoadedStep | null> {
+    const step = await readStep(this.services.db, this.fence.taskId, key, this.statement('reading a step'))
+    if (step !== null) return step
+    const wakes = await readWakes(this.services.db, this.fence, this.statement('looking whether a task is still held'))
+    return wakes === null ? this.loseLease() : null
+  }
+
+  countFailure(): void {
+    this.#failures += 1
+  }
+
+  /** Options of this task's own statements: as long as the worker has not given up. */
+  statement(doing: string): RunOptions {
+    return { doing, patienceMs: Number.POSITIVE_INFINITY, signal: this.services.giveUp }
+  }
+
+  #throwIfEnded(): void {
+    if (this.#ending === null) return
+    const reason = this.#ending.kind === 'stopped' ? this.#ending.reason : 'completed'
+    throw new FootholdError('ATTEMPT_ENDED', { reason })
+  }
+
+  // ---- parking ----------------------------------------------------------------------------------
+
+  #checkSoon(): void {
+    if (this.#ending !== null || this.#quiet !== null) return
+    this.#quiet = setTimeout(() => {
+      this.#quiet = null
+      this.#check()
+    }, QUIET_MS)
+  }
+
+  #check(): void {
+    if (this.#ending !== null || this.#inFlight > 0 || this.#parking !== null) return
+    if (this.#isDraining) return this.stop('graceful_shutdown')
+    if (this.#branches.size === 0) return
+    this.#parking = this.#tryPark()
+      .catch((error: unknown) => this.services.logger.error({ ...this.#names(), error }, 'a wait could not be stored'))
+      .finally(() => {
+        this.#parking = null
+      })
+  }
+
+  /** WAIT. What came in meanwhile forbids it: then it is read, given to the branches, and the attempt goes on. */
+  async #tryPark(): Promise<void> {
+    await reach('park.before', this.fence.taskId, null)
+    const nowMs = this.services.clock.monotonicMs()
+    const branches = [...this.#branches.values()].map((parked) => parked.branch)
+    const dueAts = branches.map((branch) => branch.dueAtMs).filter((dueAtMs) => dueAtMs !== null)
+    const wakeInMs = dueAts.length === 0 ? null : Math.max(0, Math.min(...dueAts) - nowMs)
+    const failed = branches.findLast((branch) => branch.kind === 'retry')
+    const person = branches.find((branch) => branch.kind === 'person')
+    const isSettled = await parkTask(
+      this.services.db,
+      this.fence,
+      {
+        wakeSeqSeen: this.#wakeSeq,
+        waitingFor: failed !== undefined ? 'retry' : person !== undefined ? 'person' : waitKind(branches),
+        wakeInMs,
+        reason: failed?.reason ?? person?.reason ?? null,
+        detail: failed?.detail ?? person?.detail ?? null,
+        failures: this.#failures,
+        branches: branches.filter(isStoredWait).map((branch) => ({
+          key: branch.key,
+          kind: branch.kind,
+          dueInMs: branch.dueAtMs === null ? null : Math.max(0, branch.dueAtMs - nowMs),
+        })),
+      },
+      this.statement('storing a wait'),
+    )
+    if (!isSettled) return this.#readWakes()
+    this.#end({ kind: 'parked' })
+    this.services.onParked(wakeInMs)
+  }
+
+  async #readWakes(): Promise<void> {
+    const wakes = await readWakes(this.services.db, this.fence, this.statement('reading what came in for a task'))
+    if (wakes === null) {
+      // Gone: an earlier try of the same WAIT landed, or another worker has it. Either way it is not ours to write.
+      this.#end((await this.#isParkedByUs()) ? { kind: 'parked' } : { kind: 'stopped', reason: 'lease_lost' })
+      this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'lease_lost' }))
+      return
+    }
+    this.#wakeSeq = wakes.wakeSeq
+    this.#signals = [...wakes.signals]
+    if (wakes.isCancelRequested) return this.stop('cancelled')
+    for (const { branch, wake } of [...this.#branches.values()]) {
+      if (branch.kind === 'signal' && wakes.signals.some((signal) => signal.name === branch.signalName)) wake()
+      if (branch.kind === 'person') wake()
+    }
+  }
+
+  async #isParkedByUs(): Promise<boolean> {
+    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
+    return now?.attempt === this.fence.attempt && now.workerId === null
+  }
+
+  #clearTimers(): void {
+    for (const timer of [this.#quiet, this.#deadline]) if (timer !== null) clearTimeout(timer)
+    this.#quiet = null
+    this.#deadline = null
+    for (const { timer } of this.#branches.values()) if (timer !== null) clearTimeout(timer)
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------
+
+  async #settle(ending: Ending): Promise<Settled> {
+    this.#isSettling = true
+    switch (ending.kind) {
+      case 'parked':
+        return { kind: 'waiting' }
+      case 'returned':
+        return this.#complete(ending.output)
+      case 'threw':
+        return this.#settleThrown(ending.error)
+      case 'stopped':
+        return this.#settleStopped(ending.reason)
+    }
+  }
+
+  async #complete(output: unknown): Promise<Settled> {
+    let text: string
+    try {
+      text = encode(output, 'the output')
+    } catch (error) {
+      return this.#deadLetter(failureOf(error))
+    }
+    await reach('complete.before', this.fence.taskId, null)
+    try {
+      if (await completeTask(this.services.db, this.fence, text, this.statement('completing a task'))) {
+        await reach('complete.after', this.fence.taskId, null)
+        return { kind: 'completed' }
+      }
+    } catch (error) {
+      if (!isDataFailure(error)) throw error
+      return this.#deadLetter({ ...failureOf(error), retryable: false })
+    }
+    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
+    return { kind: now?.status === 'completed' && now.attempt === this.fence.attempt ? 'completed' : 'lost' }
+  }
+
+  async #settleThrown(error: unknown): Promise<Settled> {
+    const failure = failureThrown(error)
+    if (isFootholdError(error, 'ATTEMPT_ENDED')) return { kind: 'lost' }
+    const isDecided = !failure.retryable || isFootholdError(error, 'STEP_FAILED')
+    const before = this.#steps.get(RUN_KEY)
+    const tries = (before?.tries ?? 0) + 1
+    const decision = isDecided
+      ? ({ kind: 'final' } as const)
+      : decideRetry(failure, tries, this.retry, this.services.random)
+    if (decision.kind === 'final') return this.#deadLetter(failure)
+    this.#failures += 1
+    const answer = await this.services.journal.store(this.fence.workerId, {
+      ...BLANK_WRITE,
+      taskId: this.fence.taskId,
+      attempt: this.fence.attempt,
+      key: RUN_KEY,
+      kind: 'run',
+      status: 'failed',
+      tries,
+      error: errorText(failure),
+    })
+    if (answer.kind === 'not_held') return { kind: 'lost' }
+    return this.#backOff(failure, decision.delayMs)
+  }
+
+  /** The code between the steps failed: the whole attempt backs off. */
+  async #backOff(failure: Failure, delayMs: number): Promise<Settled> {
+    for (;;) {
+      const wait = {
+        wakeSeqSeen: this.#wakeSeq,
+        waitingFor: 'retry',
+        wakeInMs: delayMs,
+        reason: failure.reason,
+        detail: cleanMessage(failure.message),
+        failures: this.#failures,
+        branches: [],
+      } as const
+      if (await parkTask(this.services.db, this.fence, wait, this.statement('storing a back-off'))) {
+        this.services.onParked(delayMs)
+        return { kind: 'waiting' }
+      }
+      const wakes = await readWakes(this.services.db, this.fence, this.statement('reading what came in for a task'))
+      if (wakes === null) return { kind: (await this.#isParkedByUs()) ? 'waiting' : 'lost' }
+      if (wakes.isCancelRequested) return this.#cancel()
+      this.#wakeSeq = wakes.wakeSeq
+    }
+  }
+
+  async #settleStopped(reason: StopReason): Promise<Settled> {
+    switch (reason) {
+      case 'lease_lost':
+        return { kind: 'lost' }
+      case 'cancelled':
+        await this.#answersIn(ANSWER_MS)
+        return this.#cancel()
+      case 'deadline':
+        await this.#answersIn(0)
+        return this.#deadLetter({
+          reason: 'deadline',
+          code: 'DEADLINE',
+          message: 'The task did not end before its deadline.',
+          retryable: false,
+          afterMs: 0,
+          isDefinite: false,
+        })
+      case 'graceful_shutdown':
+        return this.handOver('graceful_shutdown', null)
+    }
+  }
+
+  /** Lets effects on their way answer and be stored, then aborts them. */
+  async #answersIn(patienceMs: number): Promise<void> {
+    const untilMs = this.services.clock.monotonicMs() + patienceMs
+    while (this.#inFlight > 0 && this.services.clock.monotonicMs() < untilMs) {
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
+    }
+    for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
+  }
+
+  async #cancel(): Promise<Settled> {
+    if (await cancelTask(this.services.db, this.fence, this.statement('cancelling a task')))
+      return { kind: 'cancelled' }
+    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
+    return { kind: now?.status === 'cancelled' && now.attempt === this.fence.attempt ? 'cancelled' : 'lost' }
+  }
+
+  async handOver(reason: Reason, detail: string | null): Promise<Settled> {
+    this.#isSettling = true
+    const given = await handOverTask(
+      this.services.db,
+      this.fence,
+      { reason, detail },
+      this.statement('handing over a task'),
+    )
+    if (given === null) {
+      const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
+      return { kind: now?.attempt === this.fence.attempt && now.workerId === null ? 'handed_over' : 'lost' }
+    }
+    await this.#announce([given.handler])
+    return { kind: 'handed_over' }
+  }
+
+  async #deadLetter(failure: Failure): Promise<Settled> {
+    const { reason } = failure
+    const handlers = await deadLetterTask(
+      this.services.db,
+      this.fence,
+      { reason, error: errorText(failure), detail: cleanMessage(failure.message), failures: this.#failures },
+      this.statement('storing a dead letter'),
+    )
+    if (handlers === null) {
+      const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
+      const isOurs = now?.status === 'dead_letter' && now.attempt === this.fence.attempt
+      return isOurs ? { kind: 'dead_letter', reason } : { kind: 'lost' }
+    }
+    await this.#announce(handlers)
+    return { kind: 'dead_letter', reason }
+  }
+
+  async #announce(handlers: readonly string[]): Promise<void> {
+    try {
+      await announcePending(this.services.db, handlers, { doing: 'announcing pending tasks', patienceMs: 0 })
+    } catch {
+      // An accelerator only: polling finds the task.
+    }
+  }
+
+  #names(): { readonly task: string; readonly attempt: number; readonly worker: string } {
+    return { task: this.fence.taskId, attempt: this.fence.attempt, worker: this.fence.workerId }
+  }
+}
+
+/** Where the tries of the code between the steps are counted. Not a key that a step can have: keys are never empty. */
+const RUN_KEY = ''
+
+export const BLANK_WRITE: Omit<StepWrite, 'taskId' | 'attempt' | 'key' | 'kind' | 'status' | 'tries'> = {
+  version: 1,
+  retryable: true,
+  refusals: 0,
+  output: null,
+  error: null,
+  usage: null,
+  dueInMs: null,
+  doubtInMs: null,
+  startedAgoMs: 0,
+}
+
+export function errorText(failure: Failure): string {
+  return encode({ code: failure.code, message: cleanMessage(failure.message), reason: failure.reason }, 'the error')
+}
+
+const REASON_OF_CODE: { readonly [code: string]: Reason } = {
+  CODE_CHANGED: 'code_changed',
+  EFFECT_REQUEST_CHANGED: 'effect_request_changed',
+  EFFECT_UNKNOWN: 'effect_unknown',
+}
+
+/** What the agent's function threw: a step's own failure keeps its reason, a changed code stops the task at once. */
+function failureThrown(error: unknown): Failure {
+  const failure = failureOf(error)
+  if (isFootholdError(error, 'STEP_FAILED')) {
+    return { ...failure, reason: (error.details as { readonly reason: Reason }).reason, retryable: false }
+  }
+  const reason = REASON_OF_CODE[failure.code]
+  return reason === undefined ? failure : { ...failure, reason, retryable: false }
+}
+
+function waitKind(branches: readonly Branch[]): 'sleep' | 'signal' {
+  return branches.some((branch) => branch.kind === 'signal') ? 'signal' : 'sleep'
+}
+
+function isStoredWait(branch: Branch): branch is Branch & { readonly kind: 'sleep' | 'signal' } {
+  return branch.kind === 'sleep' || branch.kind === 'signal'
+}
+
+/** Captured, not formatted: V8 formats a stack when it is read, and hardly anybody reads this one. */
+function callPlace(): Error {
+  const before = Error.stackTraceLimit
+  Error.stackTraceLimit = 8
+  const place = new Error('place')
+  Error.stackTraceLimit = before
+  return place
+}
+
+/** The engine's own files, as they stand in a stack line. */
+const ENGINE = decodeURIComponent(new URL('..', import.meta.url).pathname)
+
+/** The first frame outside the engine. */
+function placeOf(place: Error): string {
+  const lines = (place.stack ?? '').split('\n').slice(1)
+  const line = lines.find((text) => !text.includes(ENGINE)) ?? lines.at(-1)
+  return (line ?? 'at an unknown place').trim()
+}

@@ -1,0 +1,89 @@
+import type { Agent, DeadLetter } from '../protocol/agent.ts'
+import { FootholdError } from '../protocol/errors.ts'
+import type { StandardSchema } from '../protocol/standard-schema.ts'
+import type { TaskContext } from '../protocol/task-context.ts'
+import type { HandlerRegistration } from '../store/workers.ts'
+import type { AgentRun } from './execution.ts'
+
+/**
+ * A handler is the code that a stored task asks for: `agent@version`, or `agent@version/dead_letter` for the follow-up
+ * of a dead letter. A worker claims the handlers it has, those of versions its agents can go on with included.
+ */
+
+export interface Handler {
+  readonly agent: string
+  readonly version: number
+  readonly run: AgentRun
+}
+
+const DEAD_LETTER = '/dead_letter'
+
+export function handlersOf(agents: readonly Agent[]): ReadonlyMap<string, Handler> {
+  const handlers = new Map<string, Handler>()
+  for (const agent of agents) {
+    for (const version of [agent.version, ...agent.continues]) {
+      add(handlers, `${agent.name}@${version}`, { agent: agent.name, version, run: runOf(agent) })
+      const followUp = followUpOf(agent)
+      if (followUp !== null) {
+        add(handlers, `${agent.name}@${version}${DEAD_LETTER}`, { agent: agent.name, version, run: followUp })
+      }
+    }
+  }
+  return handlers
+}
+
+function add(handlers: Map<string, Handler>, name: string, handler: Handler): void {
+  if (handlers.has(name)) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field: 'agents',
+      problem: `${name} is given twice`,
+      cure: 'Give each agent and version once.',
+    })
+  }
+  handlers.set(name, handler)
+}
+
+export function registrationsOf(agents: readonly Agent[]): readonly HandlerRegistration[] {
+  return agents.map((agent) => ({
+    handler: `${agent.name}@${agent.version}`,
+    name: agent.name,
+    version: agent.version,
+    deadlineMs: agent['~code'].deadlineMs,
+    hasDeadLetterHandler: agent['~code'].onDeadLetter !== null,
+  }))
+}
+
+function runOf(agent: Agent): AgentRun {
+  const code = agent['~code']
+  return {
+    retry: code.retry,
+    start: (task, input) => code.run(task, input),
+    checkInput: (input) => checkInput(agent.name, code.input, input),
+  }
+}
+
+function followUpOf(agent: Agent): AgentRun | null {
+  const code = agent['~code']
+  const { onDeadLetter } = code
+  if (onDeadLetter === null) return null
+  type Envelope = { readonly input: unknown; readonly deadLetter: DeadLetter }
+  return {
+    retry: code.retry,
+    start: (task: TaskContext, envelope) => {
+      const { input, deadLetter } = envelope as Envelope
+      return onDeadLetter(task, input, deadLetter)
+    },
+    // What no producer has checked may be the very reason of the dead letter: it is handed on as it is.
+    checkInput: async (envelope) => envelope,
+  }
+}
+
+async function checkInput(agent: string, schema: StandardSchema, input: unknown): Promise<unknown> {
+  const result = await schema['~standard'].validate(input)
+  if (result.issues === undefined) return result.value
+  const issues = result.issues.map((issue) => ({
+    path: (issue.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.'),
+    message: issue.message,
+  }))
+  throw new FootholdError('INPUT_INVALID', { agent, issues })
+}

@@ -1,0 +1,65 @@
+import { startThread } from '../lifecycle/thread.ts'
+import type { PingRow } from '../store/workers.ts'
+
+/** The messages between a worker and its heartbeat thread. */
+
+export interface HeartbeatSettings {
+  readonly url: string
+  readonly workerId: string
+  readonly heartbeatMs: number
+  readonly leaseMs: number
+}
+
+export interface Sent {
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+export type FromThread =
+  | { readonly kind: 'renewed'; readonly workerId: string; readonly sent: Sent; readonly databaseMs: number }
+  /** The database counts this worker as lost. */
+  | { readonly kind: 'fenced'; readonly workerId: string }
+  | { readonly kind: 'ping'; readonly workerId: string; readonly sent: Sent; readonly rows: readonly PingRow[] }
+  | { readonly kind: 'pending'; readonly handler: string }
+  | { readonly kind: 'trouble'; readonly message: string }
+  | { readonly kind: 'recovered' }
+
+export type ToThread =
+  | { readonly kind: 'beat' }
+  | { readonly kind: 'running'; readonly running: number }
+  | { readonly kind: 'identity'; readonly workerId: string }
+  | { readonly kind: 'stop' }
+
+export interface Heartbeat {
+  send(message: ToThread): void
+  /** Resolves when the last heartbeat has been answered and the thread has ended: no heartbeat follows `stopped`. */
+  stop(): Promise<void>
+}
+
+export function startHeartbeat(
+  settings: HeartbeatSettings,
+  onMessage: (message: FromThread) => void,
+  onDeath: (error: Error) => void,
+): Heartbeat {
+  const thread = startThread({ url: import.meta.url, name: './heartbeat-thread' }, settings)
+  let stopping = false
+  const exited = new Promise<void>((resolve) => {
+    thread.once('exit', () => {
+      resolve()
+      if (!stopping) onDeath(new Error('The heartbeat thread ended by itself.'))
+    })
+  })
+  thread.on('message', onMessage)
+  thread.on('error', onDeath)
+  return {
+    send: (message) => thread.postMessage(message),
+    async stop() {
+      stopping = true
+      thread.postMessage({ kind: 'stop' } satisfies ToThread)
+      // A thread that hangs in a dead connection must not hold up an exit.
+      const timer = setTimeout(() => void thread.terminate(), 1_000)
+      await exited
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,257 @@
+import { reach } from '../lifecycle/probe.ts'
+import { cleanMessage, decode, encode } from '../protocol/codec.ts'
+import { FootholdError, isFootholdError } from '../protocol/errors.ts'
+import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
+import type { Reason } from '../protocol/reasons.ts'
+import type { RetryPolicy, StepContext, StepOptions, Usage } from '../protocol/task-context.ts'
+import type { LoadedStep } from '../store/claim.ts'
+import { BLANK_WRITE, type Branch, type Execution, errorText } from './execution.ts'
+
+/** Tries of one step, until it is stored, fails for good, or waits for its next try. */
+
+const STEP_TIMEOUT_MS = 300_000
+
+/** Where the tries of a step stand; moves with every failure. */
+export interface StepProgress {
+  readonly key: string
+  readonly kind: 'step' | 'transaction' | 'effect'
+  readonly version: number
+  readonly timeoutMs: number
+  readonly policy: RetryPolicy
+  tries: number
+}
+
+export function progressOf(
+  execution: Execution,
+  key: string,
+  kind: StepProgress['kind'],
+  options: StepOptions,
+  step: LoadedStep | null,
+  timeoutMs: number = STEP_TIMEOUT_MS,
+): StepProgress {
+  return {
+    key,
+    kind,
+    version: options.version ?? 1,
+    timeoutMs: options.timeoutMs ?? timeoutMs,
+    policy: { ...execution.retry, ...options.retry },
+    tries: step?.tries ?? 0,
+  }
+}
+
+export async function runStep(
+  execution: Execution,
+  key: string,
+  run: (context: StepContext) => unknown,
+  options: StepOptions,
+): Promise<unknown> {
+  const step = execution.open(key, 'step', options.version ?? 1)
+  if (step?.status === 'completed') return decode(step.output as string)
+  throwIfFinal(step)
+  const progress = progressOf(execution, key, 'step', options, step)
+  await backOffLeft(execution, step)
+  return tryUntilStored(execution, progress, async (context) => {
+    const startedMs = execution.services.clock.monotonicMs()
+    const result = await run(context)
+    await reach('step.ran', execution.fence.taskId, key)
+    const output = encode(result, `the result of step ${JSON.stringify(key)}`)
+    return storeResult(execution, progress, context, output, startedMs)
+  })
+}
+
+export async function storeResult(
+  execution: Execution,
+  progress: StepProgress,
+  context: TryContext,
+  output: string,
+  startedMs: number,
+): Promise<unknown> {
+  await context.shown()
+  const answer = await execution.store({
+    ...BLANK_WRITE,
+    key: progress.key,
+    kind: progress.kind,
+    version: progress.version,
+    status: 'completed',
+    tries: progress.tries + 1,
+    output,
+    usage: context.usageText(),
+    startedAgoMs: execution.services.clock.monotonicMs() - startedMs,
+  })
+  await reach('step.stored', execution.fence.taskId, progress.key)
+  return decode(answer.kind === 'stands' ? (answer.step.output ?? 'null') : output)
+}
+
+/** A step context with what the runner itself needs of a try. */
+export interface TryContext extends StepContext {
+  /** Resolves when all that was emitted can be seen. */
+  shown(): Promise<void>
+  usageText(): string | null
+}
+
+/** Runs `attempt` under a time limit and the lease, again and again as the policy allows, parking in between. */
+export async function tryUntilStored(
+  execution: Execution,
+  progress: StepProgress,
+  attempt: (context: TryContext) => Promise<unknown>,
+  onFailure: (failure: Failure, decision: ReturnType<typeof decideRetry>) => Promise<void> = (failure, decision) =>
+    storeFailure(execution, progress, failure, decision),
+): Promise<unknown> {
+  for (;;) {
+    const outcome = await oneTry(execution, progress, attempt)
+    if (outcome.kind === 'done') return outcome.value
+    if (outcome.kind === 'park') {
+      await execution.park(outcome.branch)
+      continue
+    }
+    const { failure } = outcome
+    progress.tries += 1
+    execution.countFailure()
+    const decision = decideRetry(failure, progress.tries, progress.policy, execution.services.random)
+    await onFailure(failure, decision)
+    logFailure(execution, progress, failure, decision)
+    if (decision.kind === 'final') throw stepFailed(progress.key, failure, progress.tries)
+    await execution.park({
+      key: progress.key,
+      kind: 'retry',
+      dueAtMs: execution.services.clock.monotonicMs() + decision.delayMs,
+      reason: failure.reason,
+      detail: `${progress.key}, try ${progress.tries}: ${cleanMessage(failure.message)}`,
+    })
+  }
+}
+
+type TryOutcome =
+  | { readonly kind: 'done'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'park'; readonly branch: Branch }
+
+/** Thrown inside a try that must wait before it can go on: for a doubt to run out, or for a person. No failure. */
+export class ParkFirst extends Error {
+  readonly branch: Branch
+
+  constructor(branch: Branch) {
+    super(`step ${branch.key} waits`)
+    this.branch = branch
+  }
+}
+
+async function oneTry(
+  execution: Execution,
+  progress: StepProgress,
+  attempt: (context: TryContext) => Promise<unknown>,
+): Promise<TryOutcome> {
+  const { key, timeoutMs } = progress
+  await execution.enter(key)
+  const running = execution.openTry(progress.kind === 'effect')
+  const stream = execution.services.chunks.open({ ...execution.fence, key, tries: progress.tries + 1 })
+  const timer = setTimeout(() => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs })), timeoutMs)
+  try {
+    await execution.services.lease.ensureGood(running.signal)
+    await reach('step.started', execution.fence.taskId, key)
+    let usage: Usage | null = null
+    const context: TryContext = {
+      signal: running.signal,
+      tries: progress.tries + 1,
+      emit: (channel, chunk) => stream.emit(channel, chunk),
+      recordUsage: (said) => {
+        usage = said
+      },
+      shown: () => stream.end(),
+      usageText: () => (usage === null ? null : encode(usage, 'usage')),
+    }
+    return { kind: 'done', value: await orAborted(attempt(context), running.signal) }
+  } catch (error) {
+    if (error instanceof ParkFirst) return { kind: 'park', branch: error.branch }
+    if (isFootholdError(error, 'ATTEMPT_ENDED') || isControl(error)) throw error
+    if (running.signal.aborted && isFootholdError(running.signal.reason, 'ATTEMPT_ENDED')) throw running.signal.reason
+    return { kind: 'failed', failure: failureOf(running.signal.aborted ? running.signal.reason : error) }
+  } finally {
+    clearTimeout(timer)
+    running.close()
+    void stream.end()
+    execution.leave()
+  }
+}
+
+/** The time limit holds whatever the code does: the caller goes on though the promise may never settle. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(signal.reason as Error)
+    if (signal.aborted) aborted()
+    signal.addEventListener('abort', aborted, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+  })
+}
+
+/** Errors of the engine that stop the task as they are, not tries of the step. */
+function isControl(error: unknown): boolean {
+  return (
+    isFootholdError(error, 'CODE_CHANGED') ||
+    isFootholdError(error, 'EFFECT_REQUEST_CHANGED') ||
+    isFootholdError(error, 'EFFECT_UNKNOWN') ||
+    isFootholdError(error, 'STEP_FAILED')
+  )
+}
+
+async function storeFailure(
+  execution: Execution,
+  progress: StepProgress,
+  failure: Failure,
+  decision: ReturnType<typeof decideRetry>,
+): Promise<void> {
+  await execution.store({
+    ...BLANK_WRITE,
+    key: progress.key,
+    kind: progress.kind,
+    version: progress.version,
+    status: 'failed',
+    tries: progress.tries,
+    retryable: decision.kind === 'retry',
+    error: errorText(failure),
+    dueInMs: decision.kind === 'retry' ? decision.delayMs : null,
+  })
+}
+
+function logFailure(
+  execution: Execution,
+  progress: StepProgress,
+  failure: Failure,
+  decision: ReturnType<typeof decideRetry>,
+): void {
+  execution.services.logger.warn(
+    {
+      task: execution.fence.taskId,
+      attempt: execution.fence.attempt,
+      step: progress.key,
+      tries: progress.tries,
+      reason: failure.reason,
+      retryInMs: decision.kind === 'retry' ? decision.delayMs : null,
+      message: cleanMessage(failure.message, 500),
+    },
+    decision.kind === 'retry' ? 'step failed, will be tried again' : 'step failed for good',
+  )
+}
+
+export function stepFailed(key: string, failure: { reason: Reason; message: string }, tries: number): FootholdError {
+  return new FootholdError('STEP_FAILED', { key, reason: failure.reason, tries, message: failure.message })
+}
+
+/** A step that failed for good fails the same way in every later attempt, until a person resumes the task. */
+export function throwIfFinal(step: LoadedStep | null): void {
+  if (step?.status !== 'failed' || step.retryable) return
+  const { reason = 'step_failed', message = 'no message was stored' } = step.error ?? {}
+  throw stepFailed(step.key, { reason, message }, step.tries)
+}
+
+/** The rest of a back-off that another branch's wake-up cut short. */
+export async function backOffLeft(execution: Execution, step: LoadedStep | null): Promise<void> {
+  if (step === null || step.status === 'completed' || step.dueInMs === null || step.dueInMs <= 0) return
+  await execution.park({
+    key: step.key,
+    kind: 'retry',
+    dueAtMs: execution.services.clock.monotonicMs() + step.dueInMs,
+    reason: step.error?.reason ?? null,
+    detail: step.error?.message ?? null,
+  })
+}

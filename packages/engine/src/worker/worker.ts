@@ -1,0 +1,499 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { systemClock } from '../lifecycle/clock.ts'
+import { onStopSignal } from '../lifecycle/process-signals.ts'
+import { FootholdError } from '../protocol/errors.ts'
+import type { DrainReport, Logger, Worker, WorkerOptions } from '../protocol/foothold.ts'
+import type { TaskId } from '../protocol/task-context.ts'
+import { type ClaimedId, type LoadedTask, loadTasks } from '../store/claim.ts'
+import type { Database } from '../store/database.ts'
+import { announcePending, handOverTask } from '../store/settle.ts'
+import { markDraining, markStopped, registerHandlers, registerWorker } from '../store/workers.ts'
+import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
+import { type ClaimLoop, startClaimLoop } from './claim-loop.ts'
+import { createTaskContext } from './context.ts'
+import { Execution, type Settled } from './execution.ts'
+import { handlersOf, registrationsOf } from './handlers.ts'
+import { type FromThread, type Heartbeat, startHeartbeat } from './heartbeat.ts'
+import { createJournal, type Journal } from './journal.ts'
+import { createLease, type Lease } from './lease.ts'
+import { judgePing } from './reconcile.ts'
+
+/**
+ * A worker: claims tasks, runs them, keeps its lease, and on a stop signal drains.
+ *
+ * - Its id is never used by another process or another life of this one; declared lost, it takes a new id and goes on.
+ * - While it drains it claims nothing and starts no step; what still runs at the grace's end is handed over as it is.
+ * - Heartbeats end before the row says `stopped`.
+ */
+
+const CONCURRENCY = 20
+const GRACE_MS = 6_500
+const HEARTBEAT_MS = 5_000
+/** Of the grace, kept for the last writes. */
+const LAST_WRITES_MS = 500
+/** After the grace, for what the database has not answered; then the sweep has the rest. */
+const GIVE_UP_MS = 500
+
+export interface Background {
+  stop(): Promise<void>
+}
+
+export interface WorkerDeps {
+  readonly options: WorkerOptions
+  /** For the heartbeat's own session. */
+  readonly directUrl: string
+  readonly logger: Logger
+  /** Statements of the engine. */
+  readonly openDatabase: () => Database
+  /** Sessions for task.transaction, never shared with the engine's own statements. */
+  readonly openSessions: () => Database
+  /** The jobs that every worker process does on the side. */
+  readonly startMaintenance: (on: { readonly db: Database; readonly workerId: () => string }) => Maintenance
+}
+
+export interface Maintenance extends Background {
+  expectWake(wakeInMs: number | null): void
+}
+
+export function createWorker(deps: WorkerDeps): Worker {
+  return new TaskWorker(deps)
+}
+
+class TaskWorker implements Worker {
+  readonly #deps: WorkerDeps
+  readonly #handlers: ReturnType<typeof handlersOf>
+  readonly #concurrency: number
+  readonly #heartbeatMs: number
+  readonly #leaseMs: number
+  readonly #executions = new Map<string, { readonly execution: Execution; readonly ended: Promise<Settled> }>()
+  readonly #giveUp = new AbortController()
+  readonly #handedOver: TaskId[] = []
+  readonly #leftBehind: TaskId[] = []
+  #strangers: ReadonlySet<string> = new Set()
+  #id = newWorkerId()
+  #status: Worker['status'] = 'new'
+  #parts: Parts | null = null
+  #starting: Promise<void> | null = null
+  #draining: Promise<DrainReport> | null = null
+  #graceEndsAtMs = Number.POSITIVE_INFINITY
+  #graceShortened: () => void = () => undefined
+  #databaseAheadMs = 0
+  #adopting = new Set<string>()
+
+  constructor(deps: WorkerDeps) {
+    const { options } = deps
+    this.#deps = deps
+    this.#handlers = handlersOf(options.agents)
+    this.#concurrency = checkedNumber('concurrency', options.concurrency ?? CONCURRENCY, 1, 100_000)
+    this.#heartbeatMs = checkedNumber('heartbeatMs', options.heartbeatMs ?? HEARTBEAT_MS, 20, 60_000)
+    this.#leaseMs = checkedNumber('leaseMs', options.leaseMs ?? 4 * this.#heartbeatMs, 2 * this.#heartbeatMs, 600_000)
+    if (options.agents.length === 0) {
+      throw new FootholdError('INVALID_ARGUMENT', { field: 'agents', problem: 'no agent is given' })
+    }
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  get status(): Worker['status'] {
+    return this.#status
+  }
+
+  get running(): number {
+    return this.#executions.size
+  }
+
+  // ---- start ------------------------------------------------------------------------------------
+
+  start(): Promise<void> {
+    if (this.#draining !== null) {
+      throw new FootholdError('WORKER_STATE', { problem: 'This worker was drained. Create a new one.' })
+    }
+    this.#starting ??= this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    const { openDatabase, openSessions, logger, startMaintenance } = this.#deps
+    const db = openDatabase()
+    const sessions = openSessions()
+    try {
+      await registerHandlers(db, registrationsOf(this.#deps.options.agents), this.#giveUp.signal)
+      await this.#register(db)
+    } catch (error) {
+      await Promise.all([db.close(), sessions.close()])
+      throw error
+    }
+    const heartbeat = startHeartbeat(
+      { url: this.#deps.directUrl, workerId: this.#id, heartbeatMs: this.#heartbeatMs, leaseMs: this.#leaseMs },
+      (message) => this.#onThread(message),
+      (error) => this.#onThreadDeath(error),
+    )
+    const lease = createLease({
+      clock: systemClock,
+      leaseMs: this.#leaseMs,
+      renew: () => heartbeat.send({ kind: 'beat' }),
+    })
+    this.#parts = {
+      db,
+      sessions,
+      heartbeat,
+      lease,
+      journal: createJournal(db),
+      chunks: createChunkWriter(db, (error) => logger.warn({ worker: this.#id, error }, 'stream chunks were lost')),
+      maintenance: startMaintenance({ db, workerId: () => this.#id }),
+      claims: startClaimLoop({
+        db,
+        workerId: () => this.#id,
+        handlers: [...this.#handlers.keys()],
+        freeSlots: () => this.#concurrency - this.#executions.size,
+        isIdle: () => this.#executions.size === 0,
+        onClaimed: (ids) => this.#take(ids),
+        onError: (error) => this.#onTrouble(error),
+      }),
+    }
+    this.#status = 'active'
+    logger.info(
+      { worker: this.#id, agents: [...this.#handlers.keys()], concurrency: this.#concurrency },
+      'worker started',
+    )
+  }
+
+  #register(db: Database): Promise<void> {
+    return registerWorker(
+      db,
+      {
+        id: this.#id,
+        release: this.#deps.options.release ?? 'unlabelled',
+        handlers: [...this.#handlers.keys()],
+        concurrency: this.#concurrency,
+        heartbeatMs: this.#heartbeatMs,
+        leaseMs: this.#leaseMs,
+      },
+      this.#giveUp.signal,
+    )
+  }
+
+  get #running(): Parts {
+    if (this.#parts === null) throw new FootholdError('WORKER_STATE', { problem: 'This worker has not been started.' })
+    return this.#parts
+  }
+
+  // ---- tasks ------------------------------------------------------------------------------------
+
+  async #take(ids: readonly ClaimedId[]): Promise<void> {
+    const attempts = new Map(ids.map(({ id, attempt }) => [id, attempt]))
+    const tasks = await loadTasks(this.#running.db, this.#id, [...attempts.keys()], this.#giveUp.signal)
+    for (const task of tasks) {
+      if (attempts.get(task.id) !== task.attempt || this.#executions.has(task.id)) continue
+      if (this.#status === 'draining') await this.#handBack(task)
+      else this.#execute(task)
+    }
+    this.#tellRunning()
+  }
+
+  #execute(task: LoadedTask): void {
+    const { db, journal, chunks, lease, maintenance } = this.#running
+    const { logger } = this.#deps
+    const handler = this.#handlers.get(task.handler)
+    // Claimed by handler: there is none that it does not have.
+    if (handler === undefined) return
+    const execution = new Execution(task, handler.run, {
+      workerId: this.#id,
+      db,
+      journal,
+      chunks,
+      lease,
+      clock: systemClock,
+      logger,
+      random: Math.random,
+      giveUp: this.#giveUp.signal,
+      onParked: (wakeInMs) => maintenance.expectWake(wakeInMs),
+    })
+    const context = createTaskContext(
+      execution,
+      handler,
+      this.#running.sessions,
+      () => Date.now() + this.#databaseAheadMs,
+    )
+    logger.info({ task: task.id, agent: task.agent, attempt: task.attempt, worker: this.#id }, 'task claimed')
+    const ended = execution.run(context).then((settled) => this.#onSettled(task, execution, settled))
+    this.#executions.set(task.id, { execution, ended })
+  }
+
+  #onSettled(task: LoadedTask, execution: Execution, settled: Settled): Settled {
+    this.#executions.delete(task.id)
+    if (settled.kind === 'handed_over') this.#handedOver.push(task.id as TaskId)
+    const fields = { task: task.id, agent: task.agent, attempt: task.attempt, worker: execution.fence.workerId }
+    const reason = settled.kind === 'dead_letter' ? { reason: settled.reason } : {}
+    const level = settled.kind === 'dead_letter' || settled.kind === 'lost' ? 'warn' : 'info'
+    this.#deps.logger[level]({ ...fields, ...reason }, ENDINGS[settled.kind])
+    this.#parts?.claims.wake()
+    this.#tellRunning()
+    return settled
+  }
+
+  /** Claimed, but not to be run here. */
+  async #handBack(task: { readonly id: string; readonly attempt: number }): Promise<void> {
+    const fence = { taskId: task.id, attempt: task.attempt, workerId: this.#id }
+    const options = { doing: 'handing back a task', patienceMs: Number.POSITIVE_INFINITY, signal: this.#giveUp.signal }
+    const why = { reason: 'graceful_shutdown', detail: 'claimed, not started' }
+    const given = await handOverTask(this.#running.db, fence, why, options)
+    if (given === null) return
+    this.#handedOver.push(task.id as TaskId)
+    await announcePending(this.#running.db, [given.handler], { doing: 'announcing a task', patienceMs: 0 }).catch(
+      () => undefined,
+    )
+  }
+
+  #tellRunning(): void {
+    this.#parts?.heartbeat.send({ kind: 'running', running: this.#executions.size })
+  }
+
+  // ---- signs of life ----------------------------------------------------------------------------
+
+  #onThread(message: FromThread): void {
+    switch (message.kind) {
+      case 'renewed':
+        if (message.workerId !== this.#id) return
+        this.#databaseAheadMs = message.databaseMs - message.sent.wallMs
+        this.#running.lease.renewed(message.sent)
+        return
+      case 'fenced':
+        if (message.workerId === this.#id) void this.#takeNewIdentity()
+        return
+      case 'ping':
+        if (message.workerId === this.#id) this.#onPing(message)
+        return
+      case 'pending':
+        if (this.#handlers.has(message.handler)) this.#running.claims.wake()
+        return
+      case 'trouble':
+        this.#deps.logger.warn({ worker: this.#id, message: message.message }, 'heartbeat has lost the database')
+        return
+      case 'recovered':
+        this.#deps.logger.info({ worker: this.#id }, 'heartbeat has the database again')
+        this.#running.claims.wake()
+        return
+    }
+  }
+
+  #onPing(message: FromThread & { readonly kind: 'ping' }): void {
+    const { claims } = this.#running
+    const verdict = judgePing({
+      sentMs: message.sent.monotonicMs,
+      rows: message.rows,
+      known: [...this.#executions].map(([id, { execution }]) => ({
+        id,
+        attempt: execution.task.attempt,
+        sinceMs: execution.sinceMs,
+        isSettling: execution.isSettling,
+      })),
+      claimsUnderWay: claims.claimsUnderWay,
+      claimsLost: claims.claimsLost,
+      strangersBefore: this.#strangers,
+    })
+    this.#strangers = verdict.strangers
+    for (const id of verdict.lost) this.#executions.get(id)?.execution.stop('lease_lost')
+    for (const id of verdict.cancelled) this.#executions.get(id)?.execution.stop('cancelled')
+    for (const { id, wakeSeq } of verdict.woken) {
+      this.#executions
+        .get(id)
+        ?.execution.refresh(wakeSeq)
+        .catch((error: unknown) => this.#onTrouble(error))
+    }
+    const adopted = verdict.adopt.filter(({ id }) => !this.#adopting.has(id))
+    if (adopted.length > 0) void this.#adopt(adopted)
+    for (const task of verdict.handBack) this.#handBack(task).catch((error: unknown) => this.#onTrouble(error))
+  }
+
+  /** The answer to a claim was lost, but the claim was carried out. */
+  async #adopt(ids: readonly ClaimedId[]): Promise<void> {
+    for (const { id } of ids) this.#adopting.add(id)
+    try {
+      await this.#take(ids)
+    } catch (error) {
+      this.#onTrouble(error)
+    } finally {
+      for (const { id } of ids) this.#adopting.delete(id)
+    }
+  }
+
+  /** Declared lost: everything of the old life is over; a new one begins. */
+  async #takeNewIdentity(): Promise<void> {
+    const { logger } = this.#deps
+    const old = this.#id
+    for (const { execution } of this.#executions.values()) execution.stop('lease_lost')
+    this.#id = newWorkerId()
+    logger.error({ worker: old, reason: 'lease_lost', successor: this.#id }, 'worker was declared lost; it begins anew')
+    if (this.#status !== 'active') return
+    try {
+      await this.#register(this.#running.db)
+      this.#running.heartbeat.send({ kind: 'identity', workerId: this.#id })
+    } catch (error) {
+      this.#onTrouble(error)
+    }
+  }
+
+  /** Without signs of life the lease runs out and others take the tasks: better to hand them over now. */
+  #onThreadDeath(error: Error): void {
+    this.#deps.logger.error({ worker: this.#id, error }, 'heartbeat thread died; the worker drains')
+    void this.drain()
+  }
+
+  #onTrouble(error: unknown): void {
+    if (this.#status === 'stopped' || this.#giveUp.signal.aborted) return
+    this.#deps.logger.warn({ worker: this.#id, error }, 'trouble with the database')
+  }
+
+  // ---- drain ------------------------------------------------------------------------------------
+
+  drain({
+    graceMs = this.#deps.options.graceMs ?? GRACE_MS,
+  }: {
+    readonly graceMs?: number | undefined
+  } = {}): Promise<DrainReport> {
+    const endsAtMs = systemClock.monotonicMs() + graceMs
+    if (endsAtMs < this.#graceEndsAtMs) {
+      this.#graceEndsAtMs = endsAtMs
+      this.#graceShortened()
+    }
+    this.#draining ??= this.#drain()
+    return this.#draining
+  }
+
+  async #drain(): Promise<DrainReport> {
+    if (this.#starting !== null) await this.#starting.catch(() => undefined)
+    if (this.#parts === null) {
+      this.#status = 'stopped'
+      return { handedOver: [], leftBehind: [] }
+    }
+    const { db, sessions, heartbeat, journal, chunks, maintenance, claims } = this.#parts
+    const { logger } = this.#deps
+    this.#status = 'draining'
+    logger.info({ worker: this.#id, running: this.#executions.size }, 'drain started')
+    const told = markDraining(db, this.#id, this.#graceLeftMs()).catch((error: unknown) => this.#onTrouble(error))
+    for (const { execution } of this.#executions.values()) execution.drain()
+
+    await this.#withinGrace(Promise.all([claims.stop(), told, maintenance.stop()]))
+    await this.#withinGrace(this.#allEnded())
+    for (const { execution } of this.#executions.values()) execution.stop('graceful_shutdown')
+    await within(this.#allEnded(), LAST_WRITES_MS + GIVE_UP_MS)
+    this.#leftBehind.push(...([...this.#executions.keys()] as TaskId[]))
+    this.#giveUp.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
+    journal.close(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
+
+    await within(chunks.close(), LAST_WRITES_MS)
+    await heartbeat.stop()
+    await markStopped(db, this.#id, LAST_WRITES_MS).catch(() => undefined)
+    await within(Promise.all([db.close(), sessions.close()]), LAST_WRITES_MS)
+    this.#status = 'stopped'
+    const report = { handedOver: this.#handedOver, leftBehind: this.#leftBehind }
+    if (report.leftBehind.length > 0) {
+      logger.error({ worker: this.#id, tasks: report.leftBehind }, 'worker stopped; these tasks are left to the sweep')
+    } else {
+      logger.info({ worker: this.#id, handedOver: report.handedOver.length }, 'worker stopped')
+    }
+    return report
+  }
+
+  async #allEnded(): Promise<void> {
+    while (this.#executions.size > 0) await Promise.all([...this.#executions.values()].map(({ ended }) => ended))
+  }
+
+  #graceLeftMs(): number {
+    return Math.max(0, this.#graceEndsAtMs - LAST_WRITES_MS - systemClock.monotonicMs())
+  }
+
+  /** Until the work is done or the grace is over, which may be shortened meanwhile. */
+  async #withinGrace(work: Promise<unknown>): Promise<void> {
+    let isDone = false
+    const done = work.then(
+      () => {
+        isDone = true
+      },
+      (error: unknown) => this.#onTrouble(error),
+    )
+    while (!isDone && this.#graceLeftMs() > 0) {
+      const shortened = new Promise<void>((resolve) => {
+        this.#graceShortened = resolve
+      })
+      await Promise.race([done, shortened, within(new Promise(() => undefined), this.#graceLeftMs())])
+    }
+  }
+
+  // ---- alone in a process -----------------------------------------------------------------------
+
+  async run(): Promise<DrainReport> {
+    let stopped: (report: DrainReport) => void = () => undefined
+    const report = new Promise<DrainReport>((resolve) => {
+      stopped = resolve
+    })
+    const uninstall = onStopSignal((signal, count) => {
+      // A platform may send SIGTERM twice; a person who presses Ctrl-C again means now.
+      const isImpatient = signal === 'SIGINT' && count > 1 && process.stdin.isTTY === true
+      void this.drain(isImpatient ? { graceMs: 0 } : {}).then(stopped)
+    })
+    try {
+      await this.start()
+      const result = await report
+      if (result.leftBehind.length > 0) process.exitCode = 1
+      // What the application left open must not keep a drained process alive until it is killed.
+      setTimeout(() => process.exit(), LAST_WRITES_MS).unref()
+      return result
+    } finally {
+      uninstall()
+    }
+  }
+}
+
+interface Parts {
+  readonly db: Database
+  readonly sessions: Database
+  readonly heartbeat: Heartbeat
+  readonly lease: Lease
+  readonly journal: Journal
+  readonly chunks: ChunkWriter
+  readonly maintenance: Maintenance
+  readonly claims: ClaimLoop
+}
+
+const ENDINGS: { readonly [Kind in Settled['kind']]: string } = {
+  completed: 'task completed',
+  cancelled: 'task cancelled',
+  waiting: 'task waits',
+  handed_over: 'task handed over',
+  lost: 'attempt is no longer ours',
+  dead_letter: 'task is a dead letter',
+}
+
+/** hostname:pid:startMs:random, never used again. */
+function newWorkerId(): string {
+  const startMs = Math.round(performance.timeOrigin)
+  return `${hostname().slice(0, 200)}:${process.pid}:${startMs}:${randomBytes(4).toString('hex')}`
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([
+    work.then(
+      () => undefined,
+      () => undefined,
+    ),
+    over,
+  ])
+  clearTimeout(timer)
+}
+
+function checkedNumber(field: string, value: number, min: number, max: number): number {
+  if (Number.isFinite(value) && value >= min && value <= max) return value
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field,
+    problem: `${String(value)} is not a number from ${min} to ${max}`,
+  })
+}

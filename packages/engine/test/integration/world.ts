@@ -1,0 +1,102 @@
+import pg from 'pg'
+import { inject, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import {
+  type Agent,
+  agent,
+  connect,
+  type Foothold,
+  type Logger,
+  type TaskContext,
+  type Worker,
+  type WorkerOptions,
+} from '../../src/index.ts'
+import { createTestDatabase } from '../../src/testing/index.ts'
+
+/** A test's own world: a database, a connection, and a look at the tables as they are. */
+export interface World {
+  readonly url: string
+  readonly foothold: Foothold
+  readonly log: readonly LogLine[]
+  /** A worker with a short heartbeat (100 ms) and lease (1 s), stopped with the test. */
+  worker(agents: readonly Agent[], options?: Partial<WorkerOptions>): Promise<Worker>
+  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>
+  /** A session of its own, to hold transactions open. */
+  session(): Promise<pg.Client>
+}
+
+export interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly fields: Record<string, unknown>
+}
+
+export async function setup(): Promise<World> {
+  const database = await createTestDatabase(inject('postgresUrl'))
+  const log: LogLine[] = []
+  const foothold = await connect(database.url, { logger: recording(log) })
+  const pool = new pg.Pool({ connectionString: database.url, max: 5 })
+  pool.on('error', () => undefined)
+  const sessions: pg.Client[] = []
+  onTestFinished(async () => {
+    await foothold.close()
+    await Promise.all(sessions.map((session) => session.end()))
+    await pool.end()
+    await database.drop()
+  })
+  return {
+    url: database.url,
+    foothold,
+    log,
+    async worker(agents, options = {}) {
+      const worker = foothold.worker({ agents, heartbeatMs: 100, leaseMs: 1_000, graceMs: 2_000, ...options })
+      await worker.start()
+      return worker
+    },
+    query: async (text, values) => (await pool.query(text, values)).rows,
+    async session() {
+      const session = new pg.Client({ connectionString: database.url })
+      session.on('error', () => undefined)
+      await session.connect()
+      sessions.push(session)
+      return session
+    },
+  }
+}
+
+function recording(log: LogLine[]): Logger {
+  const at =
+    (level: string) =>
+    (fields: object, message: string): void => {
+      log.push({ level, message, fields: fields as Record<string, unknown> })
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** An agent that takes anything and does what the test says. */
+export function agentOf<Output>(
+  run: (task: TaskContext, input: unknown) => Promise<Output>,
+  options: { readonly name?: string; readonly version?: number; readonly deadlineMs?: number } = {},
+): Agent<string, unknown, Output> {
+  return agent({ name: 'test', ...options, input: z.unknown(), run: run as never })
+}
+
+/** Looks until it is so. */
+export async function until<T>(what: string, look: () => T | Promise<T>, timeoutMs = 15_000): Promise<NonNullable<T>> {
+  const endsAt = Date.now() + timeoutMs
+  for (;;) {
+    const seen = await look()
+    if (seen !== null && seen !== undefined && seen !== false) return seen
+    if (Date.now() > endsAt) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** A promise to be resolved from outside. */
+export function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
+}
