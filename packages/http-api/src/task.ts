@@ -52,7 +52,8 @@ export const StepView = z.object({
   tries: z.int(),
   attempt: z.int(),
   workerId: z.string().nullable(),
-  output: z.unknown(),
+  /** Missing where there is none. */
+  output: z.unknown().optional(),
   error: StoredError.nullable(),
   usage: Usage.nullable(),
   startedAt: instant,
@@ -72,9 +73,9 @@ export const AttemptView = z.object({
 export type AttemptView = z.infer<typeof AttemptView>
 
 export const TaskDetail = TaskSummary.extend({
-  input: z.unknown(),
-  /** Present when completed. */
-  output: z.unknown(),
+  input: z.unknown().optional(),
+  /** Present when completed with a value. */
+  output: z.unknown().optional(),
   error: StoredError.nullable(),
   deadlineAt: instant.nullable(),
   parentId: z.string().nullable(),

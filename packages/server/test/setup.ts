@@ -4,8 +4,8 @@ import { type MemoryFoothold, memoryFoothold } from './memory-foothold.ts'
 export interface World {
   readonly foothold: MemoryFoothold
   readonly app: ReturnType<typeof createServer>
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  submit(): Promise<string>
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>
+  readonly submit: () => Promise<string>
 }
 
 /** A server over a memory engine; no port, no database. */

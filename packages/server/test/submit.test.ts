@@ -84,7 +84,7 @@ test.each([
   [
     'a digit too much',
     '{"agent": "support",\n "input": {"a": 01}}',
-    "Expected ',' or '}', found \"1\" at line 2, column 15",
+    "Expected ',' or '}', found \"1\" at line 2, column 18",
   ],
   ['an end too early', '{"agent": "support"', "Expected ',' or '}', found the end at line 1, column 20"],
   ['nothing', '', 'it is empty'],
