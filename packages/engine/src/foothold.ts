@@ -34,13 +34,13 @@ export async function connect(url: string | undefined, options: ConnectOptions =
   const poolSize = options.poolSize ?? POOL_SIZE
   const db = open(poolSize)
   const notifier = createNotifier(db, logger)
-  const { stopWatching, ...client } = createClient({ db, notifier })
+  const client = createClient({ db, notifier })
   const workers = new Set<{ drain(): Promise<unknown> }>()
   let closing: Promise<void> | null = null
 
   const close = async (): Promise<void> => {
     await Promise.all([...workers].map((worker) => worker.drain()))
-    stopWatching()
+    client.stopWatching()
     notifier.close()
     await db.close()
   }

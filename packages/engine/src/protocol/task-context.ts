@@ -36,9 +36,9 @@ export interface StepContext {
   /** 1 for the first try; counts on over attempts. */
   readonly tries: number
   /** Shows a piece of the result to watchers while it comes. A later try supersedes the earlier one's chunks. */
-  emit(channel: string, chunk: string): void
+  readonly emit: (channel: string, chunk: string) => void
   /** Stored with the step and shown as its cost. Called again, it replaces what was said before. */
-  recordUsage(usage: Usage): void
+  readonly recordUsage: (usage: Usage) => void
 }
 
 export interface EffectContext extends StepContext {

@@ -92,9 +92,8 @@ function checkDuration(field: string, ms: unknown): void {
 /** The compiler says the same; JavaScript has no compiler. */
 function checkEffect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>): void {
   const field = `effect ${key}`
-  checkFunction('effect', key, effect?.send)
-  const promises = [effect.onDoubt, effect.keyWindowMs, effect.find].filter((given) => given !== undefined)
-  if (promises.length === 0) {
+  checkFunction('effect', key, (effect as { readonly send?: unknown } | null)?.send)
+  if (effect.onDoubt === undefined && effect.keyWindowMs === undefined && !('find' in effect)) {
     throw new FootholdError('INVALID_ARGUMENT', {
       field,
       problem: 'nothing says what an unknown outcome means',

@@ -125,4 +125,4 @@ async function main(): Promise<void> {
   }
 }
 
-main().finally(() => port.close())
+void main().finally(() => port.close())

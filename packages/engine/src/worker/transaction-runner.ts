@@ -128,14 +128,11 @@ async function afterFailure(execution: Execution, key: string, error: unknown): 
   throw error
 }
 
-/** What pg throws when the socket, not the server, ended a query. */
+/** What pg throws when the socket, not the server, ended a query: it has no codes of its own for that. */
 function isConnectionLoss(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /connection|timeout|not queryable|ECONN|EPIPE|socket/i.test(
-      `${error.message} ${(error as { code?: unknown }).code}`,
-    )
-  )
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return /connection|timeout|not queryable|ECONN|EPIPE|socket/i.test(`${error.message} ${code}`)
 }
 
 const TRANSACTION_CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|prepare\s+transaction)\b/i
