@@ -42,12 +42,24 @@ test('the model is told the shape of the schema’s input', async () => {
 test.each([
   ['in a fence', `Вот план:\n\`\`\`json\n${TEXT}\n\`\`\`\nГотово.`],
   ['in a fence without a language, with CRLF', `\`\`\`\r\n${TEXT}\r\n\`\`\``],
+  ['after a remark in brackets', `[черновик] ${TEXT}`],
   ['between sentences', `План такой: ${TEXT} — выполняю.`],
   ['with blanks around', `\n  ${TEXT}\n`],
 ])('a document %s is found', async (_where, text) => {
   const { task } = memoryTask()
 
   expect(await generate(task, 'plan', { model: scriptedModel([text]), prompt: 'план', schema: Plan })).toEqual(PLAN)
+})
+
+test('an answer made to stall the reader is refused quickly', async () => {
+  const { task } = memoryTask()
+  const nasty = '```\n'.repeat(50_000) + '\n'.repeat(100_000) + '{['.repeat(50_000)
+  const model = scriptedModel([nasty], [nasty])
+
+  const startedAt = performance.now()
+  await expect(generate(task, 'plan', { model, prompt: 'план', schema: Plan })).rejects.toThrow('not one JSON document')
+
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
 test('an id beyond 2^53 keeps its digits', async () => {

@@ -102,7 +102,7 @@ test.each([
   ['says nothing at all', 0],
   ['falls silent after three pieces', 3],
 ])('a model that %s is given up as unavailable', async (_what, pieces) => {
-  const { task, stored } = memoryTask()
+  const { task, stored, usages } = memoryTask()
   let aborted = false
   const model = scriptedModel(async function* (signal) {
     for (let piece = 0; piece < pieces; piece++) yield { type: 'text', text: 'слово ' }
@@ -115,6 +115,7 @@ test.each([
 
   await expect(answer).rejects.toMatchObject({ reason: 'llm_unavailable', message: 'scripted: no data for 0.05 s.' })
   expect(aborted).toBe(true)
+  expect(usages).toEqual([{ model: 'scripted', inputTokens: 1, outputTokens: pieces * 2, isEstimated: true }])
   expect(stored.has('g')).toBe(false)
 })
 

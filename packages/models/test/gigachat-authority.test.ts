@@ -1,5 +1,5 @@
 import { TerminalError } from 'foothold'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { testAuthority } from './certificate.ts'
 import { CHAT, read, setup, sse, streamOf } from './gigachat-peer.ts'
 import { wireServer } from './wire-server.ts'
@@ -33,6 +33,17 @@ test('the authority of another client does not help, nor one of the same name', 
   const { client } = await setup(chat, { ca: testAuthority('Частный корень').ca }, authority)
 
   expect((await read(client)).error).toBeInstanceOf(TerminalError)
+})
+
+test('verification stays on even when the environment turns it off for the process', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+  })
+  const { client, peer } = await setup(chat, {}, testAuthority('Частный корень'))
+
+  expect((await read(client)).error).toBeInstanceOf(TerminalError)
+  expect(peer.received).toEqual([])
 })
 
 test('the rest of the process does not trust the authority of a client', async () => {

@@ -135,3 +135,25 @@ test('a function the provider runs itself is a sign of life, not part of the ans
   expect(events[0]).toEqual({ type: 'reasoning', text: 'рисую' })
   expect(text).toBe('Готово')
 })
+
+test('a whole answer that comes although a stream was asked for is taken', async () => {
+  const { client } = await setup({ [CHAT]: (response) => json(response, answer({ content: TEXT })) })
+
+  expect(await read(client)).toMatchObject({ text: TEXT, error: null })
+})
+
+test('a fetch that is given sends every request, Node’s own too', async () => {
+  const urls: string[] = []
+  const { client, peer } = await setup(
+    { [CHAT]: (response) => sse(response).end(streamOf(TEXT)) },
+    {
+      fetch: (input, init) => {
+        urls.push(input as string)
+        return fetch(input, init)
+      },
+    },
+  )
+
+  expect(await read(client)).toMatchObject({ text: TEXT, error: null })
+  expect(urls).toEqual(peer.received.map(({ path }) => `${peer.url}${path}`))
+})

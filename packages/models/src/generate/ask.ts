@@ -22,10 +22,18 @@ export async function ask(model: LlmModel, request: LlmRequest, options: AskOpti
   let usage: { inputTokens: number; outputTokens: number } | null = null
   let finishedBy: string | null = null
   let calledFunction: string | null = null
-  let isAnswering = false
+  let mayHaveCost = false
+  const noteCost = (): void => {
+    mayHaveCost = true
+  }
   try {
-    for await (const event of withSilenceLimit(open, { signal, idleTimeoutMs, modelId: model.id })) {
-      isAnswering = true
+    for await (const event of withSilenceLimit(open, {
+      signal,
+      idleTimeoutMs,
+      modelId: model.id,
+      onSilence: noteCost,
+    })) {
+      noteCost()
       switch (event.type) {
         case 'text':
           text += event.text
@@ -47,12 +55,11 @@ export async function ask(model: LlmModel, request: LlmRequest, options: AskOpti
       }
     }
   } finally {
-    // A refusal before the first word cost nothing; an abort or a silence may have come in the middle of the work.
-    const mayHaveCost = isAnswering || signal.aborted
     if (usage !== null) {
       const { inputTokens, outputTokens } = usage
       meter.add({ model: finishedBy ?? model.id, inputTokens, outputTokens })
-    } else if (mayHaveCost) {
+    } else if (mayHaveCost || signal.aborted) {
+      // Only a refusal before the first word surely cost nothing.
       meter.add(estimatedUsage(finishedBy ?? model.id, request.messages, outputCharacters))
     }
   }

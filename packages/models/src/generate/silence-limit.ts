@@ -7,11 +7,17 @@ import { linkSignals, untilAborted } from '../wire/linked-signal.ts'
  */
 export async function* withSilenceLimit<Event>(
   open: (signal: AbortSignal) => AsyncIterable<Event>,
-  limits: { readonly signal: AbortSignal; readonly idleTimeoutMs: number; readonly modelId: string },
+  limits: {
+    readonly signal: AbortSignal
+    readonly idleTimeoutMs: number
+    readonly modelId: string
+    readonly onSilence: () => void
+  },
 ): AsyncGenerator<Event, void, undefined> {
   const { idleTimeoutMs, modelId } = limits
   const link = linkSignals(limits.signal)
   const timer = setTimeout(() => {
+    limits.onSilence()
     const message = `${modelId}: no data for ${idleTimeoutMs / 1000} s.`
     link.abort(new ReasonedError(message, { reason: 'llm_unavailable' }))
   }, idleTimeoutMs)

@@ -39,8 +39,14 @@ function findJson(text: string): { readonly value: unknown } | null {
 
 function* candidates(text: string): Generator<string> {
   yield text.trim()
-  for (const fence of text.matchAll(/```[A-Za-z]*\s*\n([\s\S]*?)```/g)) yield fence[1] as string
-  const start = text.search(/[[{]/)
-  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
+  // One way to match at each place: an answer of a hundred thousand line breaks must not stall the worker.
+  for (const fence of text.matchAll(/```[^\n`]*\n([\s\S]*?)```/g)) yield fence[1] as string
+  yield* between(text, '{', '}')
+  yield* between(text, '[', ']')
+}
+
+function* between(text: string, open: string, close: string): Generator<string> {
+  const start = text.indexOf(open)
+  const end = text.lastIndexOf(close)
   if (start >= 0 && end > start) yield text.slice(start, end + 1)
 }

@@ -34,10 +34,12 @@ interface HeldToken {
 const RENEW_EARLY_MS = 60_000
 /** When the renewal ahead fails, the old token still works: no need to hurry. */
 const RENEW_PAUSE_MS = 5_000
-const REQUEST_TIMEOUT_MS = 30_000
+/** Waits between its requests included. */
+const LOGIN_TIMEOUT_MS = 30_000
 const WAIT_FOR_LOGIN_MS = 20_000
 const WAIT_DEFAULT_MS = 1_000
 const WAIT_MIN_MS = 500
+const WAIT_SPREAD = 0.2
 /** For an expiry that makes no sense, such as one in the past by a wrong clock: a third of the usual half hour. */
 const LIFETIME_FALLBACK_MS = 600_000
 const BODY_BYTES_MAX = 65_536
@@ -101,9 +103,9 @@ async function login(options: Parameters<typeof accessTokens>[0]): Promise<NewTo
   } as const
   const host = new URL(authUrl).host
   const timer = setTimeout(() => {
-    const message = `GigaChat: the login at ${host} did not answer within ${REQUEST_TIMEOUT_MS / 1000} s.`
+    const message = `GigaChat: the login at ${host} did not answer within ${LOGIN_TIMEOUT_MS / 1000} s.`
     link.abort(new RetryError(message, { reason: 'llm_unavailable' }))
-  }, REQUEST_TIMEOUT_MS + WAIT_FOR_LOGIN_MS)
+  }, LOGIN_TIMEOUT_MS)
   try {
     for (let waitedMs = 0; ; ) {
       const response = await connection.fetch(authUrl, {
@@ -111,8 +113,9 @@ async function login(options: Parameters<typeof accessTokens>[0]): Promise<NewTo
         headers: { ...request.headers, rquid: randomUUID() },
       })
       if (response.status !== 429) return await tokenOf(response, credentials, host)
-      const askedMs = retryAfterMs(response.headers) ?? WAIT_DEFAULT_MS * (1 + Math.random())
-      const waitMs = Math.max(askedMs, WAIT_MIN_MS)
+      const askedMs = retryAfterMs(response.headers) ?? WAIT_DEFAULT_MS
+      // Spread: the other processes were told the same second.
+      const waitMs = Math.max(askedMs, WAIT_MIN_MS) * (1 + WAIT_SPREAD * Math.random())
       if (waitedMs + waitMs > WAIT_FOR_LOGIN_MS) throw await refusalOf(response, [credentials])
       await response.body?.cancel()
       await sleep(waitMs, undefined, { signal: link.signal })

@@ -36,7 +36,8 @@ export function gigachatModel(options: {
         else yield* answer.add(await readJson(response, `${api.host}${PATH}`))
       } catch (error) {
         yield* answer.usage()
-        throw call.signal.aborted || api.closing.aborted ? link.signal.reason : connectionError(error, api.host)
+        for (const signal of [call.signal, api.closing]) signal.throwIfAborted()
+        throw connectionError(error, api.host)
       } finally {
         // Also when the caller leaves the loop: the request ends with it.
         link.abort(new Error('The answer is not read any further.'))
@@ -65,7 +66,8 @@ async function* readStream(
       if (isDone) continue
       if (data === '[DONE]') isDone = true
       else yield* answer.add(readEvent(data))
-      if (answer.isFinished || isDone) timer ??= setTimeout(() => link.abort(null), END_OF_BODY_MS)
+      if (answer.isFinished || isDone)
+        timer ??= setTimeout(() => link.abort(new Error('The end of the body is not waited for.')), END_OF_BODY_MS)
     }
   } catch (error) {
     // Cut after the finish reason: the answer is whole.

@@ -17,6 +17,8 @@ export function refusal(status: number, said: string | null, afterMs: number | n
       return new RetryError(`${words} (with a fresh token)`, { reason: 'llm_unauthorized' })
     case 402:
       return new TerminalError(`${words}: the tokens ran out, buy more and resume the task`, { reason: 'llm_refused' })
+    case 404:
+      return new TerminalError(`${words}: check the model's name and the base URL`, { reason: 'llm_refused' })
     case 408:
     case 425:
       return new RetryError(words, { reason: 'llm_unavailable', afterMs: afterMs ?? 0 })

@@ -6,7 +6,8 @@ export function retryAfterMs(headers: Pick<Headers, 'get'>, nowMs: number = Date
   const value = headers.get('retry-after')?.trim()
   if (value === undefined || value === '') return null
   if (/^\d+(?:\.\d+)?$/.test(value)) return clamp(Number(value) * 1000)
-  const at = Date.parse(value)
+  // HTTP's dates begin with the day's name; Date.parse alone would make a date of "-5".
+  const at = /^[A-Z][a-z]{2}/.test(value) ? Date.parse(value) : Number.NaN
   if (Number.isNaN(at)) return null
   // The server's own clock, where it tells it: ours may be minutes off.
   const serverNow = Date.parse(headers.get('date') ?? '')
