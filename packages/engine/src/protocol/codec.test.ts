@@ -228,10 +228,14 @@ describe('what is refused, with its path', () => {
     expect(refusal({ p: [proxy] })).toMatchObject({ path: '$.p[0]' })
   })
 
-  test('the same object twice side by side is no cycle', () => {
-    const shared = { a: 1 }
+  test('the same object twice side by side is no cycle, and counts in the depth of each place', () => {
+    const shared = { a: [1] }
+    let deep: unknown = shared
+    for (let level = 0; level < 499; level++) deep = [deep]
 
-    expect(roundTrip([shared, shared])).toEqual([{ a: 1 }, { a: 1 }])
+    expect(roundTrip([shared, shared])).toEqual([{ a: [1] }, { a: [1] }])
+    expect(refusal([shared, (deep as unknown[])[0]])).toMatchObject({ what: 'nesting deeper than 500 levels' })
+    expect(refusal([[deep], deep])).toMatchObject({ what: 'nesting deeper than 500 levels' })
   })
 })
 
@@ -277,10 +281,17 @@ describe('stored text from elsewhere', () => {
 
     expect(value).toStrictEqual({
       id: 9007199254740993n,
-      n: [-5366182128746793135n, 2 ** 60, Number.MAX_SAFE_INTEGER, 0.12345678901234567],
+      n: [-5366182128746793135n, 1152921504606846976n, Number.MAX_SAFE_INTEGER, 0.12345678901234567],
       s: '"9007199254740993\\',
     })
     expect(roundTrip(value)).toStrictEqual(value)
+    expect(roundTrip([2 ** 60, 1e20, -(2 ** 53) - 2])).toStrictEqual([2 ** 60, 1e20, -(2 ** 53) - 2])
+  })
+
+  test('also behind megabytes of escapes', () => {
+    const text = `["${'\\n\\"'.repeat(2_000_000)}",9007199254740993]`
+
+    expect((decode(text) as unknown[])[1]).toBe(9007199254740993n)
   })
 })
 

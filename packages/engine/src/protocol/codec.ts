@@ -47,13 +47,22 @@ function tooLarge(field: string, bytes: number): FootholdError {
   return new FootholdError('PAYLOAD_TOO_LARGE', { field, bytes, bytesMax: PAYLOAD_BYTES_MAX })
 }
 
+interface Copied {
+  readonly copy: unknown
+  readonly characters: number
+  /** Levels below it. */
+  readonly height: number
+}
+
 /** Makes the tree that JSON.stringify writes. */
 class Copier {
   readonly #field: string
   readonly #path: PathPart[] = []
-  readonly #ancestors = new Set<object>()
+  /** `open` while inside it. */
+  readonly #seen = new Map<object, Copied | 'open'>()
   /** A lower bound of the text's length. */
   #characters = 0
+  #deepest = 0
 
   constructor(field: string) {
     this.#field = field
@@ -98,13 +107,28 @@ class Copier {
   }
 
   #nested(value: object, depth: number): unknown {
-    if (this.#ancestors.has(value)) throw this.refusal('a cycle (an object inside itself)')
-    if (depth >= DEPTH_MAX) throw this.refusal(`nesting deeper than ${DEPTH_MAX} levels`)
+    const seen = this.#seen.get(value)
+    if (seen === 'open') throw this.refusal('a cycle (an object inside itself)')
+    if (depth + (seen?.height ?? 0) >= DEPTH_MAX) throw this.refusal(`nesting deeper than ${DEPTH_MAX} levels`)
+    return seen === undefined ? this.#firstMet(value, depth) : this.#metAgain(seen, depth)
+  }
+
+  #firstMet(value: object, depth: number): unknown {
+    const { deepest, characters } = { deepest: this.#deepest, characters: this.#characters }
+    this.#seen.set(value, 'open')
+    this.#deepest = depth
     this.#count(2)
-    this.#ancestors.add(value)
     const copy = this.#object(value, depth + 1)
-    this.#ancestors.delete(value)
+    this.#seen.set(value, { copy, characters: this.#characters - characters, height: this.#deepest - depth })
+    this.#deepest = Math.max(this.#deepest, deepest)
     return copy
+  }
+
+  /** Copied once, written each time: without this, a few objects that hold one another twice take minutes to count. */
+  #metAgain(seen: Copied, depth: number): unknown {
+    this.#count(seen.characters)
+    this.#deepest = Math.max(this.#deepest, depth + seen.height)
+    return seen.copy
   }
 
   #object(value: object, depth: number): unknown {
@@ -196,7 +220,7 @@ class Copier {
     }
   }
 
-  /** Stops the copy, not the text: one object met again and again can unfold to more than memory holds. */
+  /** Stops the copy, not only the text: a value may unfold to more than memory holds. */
   #count(characters: number): void {
     this.#characters += characters
     if (this.#characters > PAYLOAD_BYTES_MAX) throw tooLarge(this.#field, this.#characters)
