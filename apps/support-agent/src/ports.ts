@@ -1,5 +1,6 @@
 import type { EmbeddingModel, LlmModel } from '@foothold/models'
 import type { Queryable } from 'foothold'
+import type { StepDone } from './agent/observed-task.ts'
 import type { Outcome } from './agent/outcome.ts'
 
 /** What the agent asks of the world. The integrations implement it, main.ts joins the two. */
@@ -10,6 +11,8 @@ export interface SupportPorts {
   readonly messenger: Messenger
   readonly callbacks: Callbacks
   readonly answers: Answers
+  /** Told of every step that was run and stored, for the log. */
+  readonly onStepDone?: ((done: StepDone) => void) | undefined
 }
 
 export type { EmbeddingModel, LlmModel }

@@ -6,6 +6,7 @@ import { answerDeadLetter } from './dead-letter.ts'
 import { deliver, notify } from './delivery.ts'
 import { languageOf, personWillAnswer, primary } from './language.ts'
 import { notificationHtml } from './notification.ts'
+import { observed } from './observed-task.ts'
 import type { Outcome } from './outcome.ts'
 import { PLAN_JSON_SCHEMA, type Plan, planSchema } from './plan.ts'
 import { type PromptContext, planPrompt, replyPrompt, type ToolResult } from './prompts.ts'
@@ -29,11 +30,13 @@ export type SupportAgent = Agent<'support', SupportRequest, SupportAnswer>
 const RECALL_TIMEOUT_MS = 30_000
 
 export function supportAgent(ports: SupportPorts): SupportAgent {
+  const { onStepDone = () => undefined } = ports
   return agent({
     name: 'support',
     input: SupportRequest,
 
-    async run(task, request): Promise<SupportAnswer> {
+    async run(given, request): Promise<SupportAnswer> {
+      const task = observed(given, onStepDone)
       const { context, contact } = await retrieve(task, ports, request)
       const plan = await makePlan(task, ports, context)
       const language = primary(request.locale ?? plan.language)
@@ -79,7 +82,8 @@ export function supportAgent(ports: SupportPorts): SupportAgent {
       return { outcome, language, reply, ticketId: ticketIdOf(results), problems }
     },
 
-    onDeadLetter: (task, request, deadLetter) => answerDeadLetter(task, ports, request, deadLetter),
+    onDeadLetter: (task, request, deadLetter) =>
+      answerDeadLetter(observed(task, onStepDone), ports, request, deadLetter),
   })
 }
 

@@ -1,0 +1,28 @@
+import { connect } from 'foothold'
+import { compose } from '../composition.ts'
+import { type Config, requireSet } from '../config.ts'
+import { endRequest, tellReady } from './lifeline.ts'
+import { log } from './log.ts'
+
+/** Runs support tasks until asked to end: then drains, hands over, and leaves with 0 when nothing was left behind. */
+export async function runWorker(config: Config): Promise<number> {
+  const end = endRequest()
+  const services = requireSet(config, ['databaseUrl', 'gigachat', 'crm', 'telegram'])
+  const { agent, close } = await compose(services, log)
+  const foothold = await connect(services.databaseUrl, {
+    ...(config.directUrl === null ? {} : { directUrl: config.directUrl }),
+  })
+  const worker = foothold.worker({
+    agents: [agent],
+    ...(config.release === null ? {} : { release: config.release }),
+  })
+  await worker.start()
+  tellReady({ worker: worker.id })
+
+  await end.requested
+  void end.hurried.then(() => worker.drain({ graceMs: 0 }))
+  const { leftBehind } = await worker.drain()
+  await foothold.close()
+  await close()
+  return leftBehind.length === 0 ? 0 : 1
+}
