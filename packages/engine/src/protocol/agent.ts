@@ -62,7 +62,6 @@ export function agent<const Name extends string, Input extends StandardSchema, O
       })
     }
   }
-  const { onDeadLetter } = options
   return {
     name,
     version,
@@ -73,9 +72,9 @@ export function agent<const Name extends string, Input extends StandardSchema, O
       deadlineMs,
       run: (task, value) => options.run(task, value as OutputOf<Input>),
       onDeadLetter:
-        onDeadLetter === undefined
-          ? null
-          : (task, value, deadLetter) => onDeadLetter.call(options, task, value as OutputOf<Input>, deadLetter),
+        'onDeadLetter' in options
+          ? async (task, value, deadLetter) => options.onDeadLetter?.(task, value as OutputOf<Input>, deadLetter)
+          : null,
     },
   }
 }

@@ -392,7 +392,7 @@ export class Execution {
     this.#wakeSeq = wakes.wakeSeq
     this.#signals = [...wakes.signals]
     if (wakes.isCancelRequested) return this.stop('cancelled')
-    for (const { branch, wake } of [...this.#branches.values()]) {
+    for (const { branch, wake } of this.#branches.values()) {
       if (branch.kind === 'signal' && wakes.signals.some((signal) => signal.name === branch.signalName)) wake()
       if (branch.kind === 'person') wake()
     }

@@ -62,7 +62,7 @@ test('six processes that migrate an empty database at once all succeed, and each
 
   expect(ends.map((end) => end.code)).toEqual([0, 0, 0, 0, 0, 0])
   const applied = ends.flatMap((end) => (JSON.parse(end.report) as { applied: number[] }).applied)
-  expect(applied.sort()).toEqual(MIGRATIONS.map((m) => m.version))
+  expect(applied.toSorted((a, b) => a - b)).toEqual(MIGRATIONS.map((m) => m.version))
   const rows = await world.sql.query('select version from foothold.migrations')
   expect(rows.rowCount).toBe(KNOWN)
 })
