@@ -44,6 +44,7 @@ export async function startCrm(options: CrmOptions = {}): Promise<RunningCrm> {
 
 class CrmService implements Service {
   readonly name = 'CRM simulator'
+  readonly secretInPath = /(?<=^\/rest\/\d+\/)[^/]+/
   readonly controlRoutes
   readonly #state: CrmState
   readonly #webhookSecret: string

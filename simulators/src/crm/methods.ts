@@ -3,7 +3,7 @@ import type { Exchange } from '../wire/server.ts'
 import { CrmError } from './errors.ts'
 import { asRecord, type Page, query, type Row } from './query.ts'
 import { type Item, TICKET_ENTITY_TYPE } from './records.ts'
-import { contactRow, dealRow, itemRow, userRow } from './rows.ts'
+import { contactRow, dealRow, ITEM_FIELDS, itemRow, userRow } from './rows.ts'
 import { stageList } from './stages.ts'
 import type { CrmState } from './state.ts'
 
@@ -32,7 +32,7 @@ export const METHODS: Readonly<Record<string, (call: Call) => Outcome>> = {
   'crm.item.add': addItem,
   'crm.item.list': ({ state, parameters, searchLagMs }) => {
     const visible = state.items(entityType(parameters)).filter((item) => isVisible(item, searchLagMs))
-    const found = query(visible.map(itemRow), parameters)
+    const found = query(visible.map(itemRow), parameters, ITEM_FIELDS)
     return { ...page(found), result: { items: found.rows } }
   },
   'crm.item.get': ({ state, parameters }) => ({

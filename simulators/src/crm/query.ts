@@ -14,11 +14,17 @@ export interface Page {
 
 const PAGE_SIZE = 50
 
-export function query(all: readonly Row[], parameters: Readonly<Record<string, unknown>>): Page {
+/** Fields may be named even while no row has them. */
+export function query(
+  all: readonly Row[],
+  parameters: Readonly<Record<string, unknown>>,
+  fields: readonly string[] = Object.keys(all[0] ?? {}),
+): Page {
   const filter = asRecord(parameters.filter ?? parameters.FILTER, 'filter')
   const order = asRecord(parameters.order ?? parameters.ORDER, 'order')
   const start = Number(parameters.start ?? 0)
   if (!Number.isInteger(start)) throw new CrmError(400, 'INVALID_ARGUMENT', 'start must be a whole number')
+  for (const key of Object.keys(filter)) checkField(fieldOf(key).field, fields)
   const found = all.filter((row) => Object.entries(filter).every(([key, wanted]) => passes(row, key, wanted)))
   const sorted = sort(found, order)
   const from = Math.max(0, start)
@@ -29,8 +35,7 @@ export function query(all: readonly Row[], parameters: Readonly<Record<string, u
 const OPERATOR = /^(!=|>=|<=|!@|[=@%!><])?(.+)$/
 
 function passes(row: Row, key: string, wanted: unknown): boolean {
-  const [, operator = '=', field = key] = OPERATOR.exec(key) ?? []
-  if (!(field in row)) throw new CrmError(400, 'INVALID_ARGUMENT', `Invalid filter: field '${field}' is not allowed`)
+  const { operator, field } = fieldOf(key)
   const value = row[field]
   const isOneOf = [wanted].flat().some((one) => scalarText(one) === scalarText(value))
   switch (operator) {
@@ -51,6 +56,16 @@ function passes(row: Row, key: string, wanted: unknown): boolean {
     default:
       return isOneOf
   }
+}
+
+function fieldOf(key: string): { operator: string; field: string } {
+  const [, operator = '=', field = key] = OPERATOR.exec(key) ?? []
+  return { operator, field }
+}
+
+function checkField(field: string, fields: readonly string[]): void {
+  if (fields.includes(field)) return
+  throw new CrmError(400, 'INVALID_ARGUMENT', `Invalid filter: field '${field}' is not allowed in filter`)
 }
 
 function sort(rows: readonly Row[], order: Row): Row[] {

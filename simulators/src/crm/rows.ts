@@ -52,3 +52,16 @@ export function itemRow(item: Item): Row {
     ...item.fields,
   }
 }
+
+/** What items can be searched by. */
+export const ITEM_FIELDS = [
+  'id',
+  'title',
+  'createdTime',
+  'stageId',
+  'contactId',
+  'assignedById',
+  'originatorId',
+  'originId',
+  'ufDescription',
+]

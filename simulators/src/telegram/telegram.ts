@@ -50,6 +50,7 @@ export async function startTelegram(options: TelegramOptions = {}): Promise<Runn
 
 class TelegramService implements Service {
   readonly name = 'Telegram simulator'
+  readonly secretInPath = /(?<=^\/bot)[^/]+/
   readonly controlRoutes
   readonly #token: string
   readonly #chats: Chats

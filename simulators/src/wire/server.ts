@@ -34,6 +34,8 @@ export interface Exchange {
 export interface Service {
   /** Named in errors, for example "GigaChat simulator". */
   readonly name: string
+  /** What in a path is a secret, so that the ledger does not show it. */
+  readonly secretInPath?: RegExp
   handle(request: WireRequest, exchange: Exchange): WireAnswer | Promise<WireAnswer>
   /** The service's own routes under /_sim. */
   readonly controlRoutes: readonly ControlRoute[]
@@ -98,7 +100,7 @@ async function exchange(
   clientGone: AbortSignal,
 ): Promise<void> {
   const { plan, ids } = faults.take(request)
-  const seq = ledger.receive(request, ids)
+  const seq = ledger.receive(withoutSecret(request, service.secretInPath), ids)
   const atEnd: (() => void)[] = []
 
   await gates.pass('before', request)
@@ -135,6 +137,10 @@ async function exchange(
   } finally {
     for (const callback of atEnd) callback()
   }
+}
+
+function withoutSecret(request: WireRequest, secret: RegExp | undefined): WireRequest {
+  return secret === undefined ? request : { ...request, path: request.path.replace(secret, '***') }
 }
 
 function faultAnswer(fault: NonNullable<FaultPlan['answer']>): WireAnswer {
