@@ -1,11 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { isFootholdError } from 'foothold'
-import { ask } from './ask.ts'
 import { ConfigError, readClientConfig, readConfig } from './config.ts'
-import { runServer } from './processes/server.ts'
-import { runSimulators, type SimulatorSettings } from './processes/simulators.ts'
-import { runWorker } from './processes/worker.ts'
-import { start } from './start/start.ts'
 
 const USAGE = `usage: main.ts <mode>
   start    everything on this machine, with local stand-ins for what is not configured
@@ -13,22 +8,33 @@ const USAGE = `usage: main.ts <mode>
   worker   runs tasks
   ask      asks a question and shows the answer as it is written`
 
+/** Each mode loads its own modules alone: a question must not wait for a web server's code. */
 async function main([mode, ...args]: readonly string[]): Promise<number> {
   switch (mode) {
-    case 'start':
+    case 'start': {
+      const { start } = await import('./start/start.ts')
       return await start({
         config: readConfig(),
         module: fileURLToPath(import.meta.url),
         workingFolder: process.cwd(),
       })
-    case 'server':
+    }
+    case 'server': {
+      const { runServer } = await import('./processes/server.ts')
       return await runServer(readConfig())
-    case 'worker':
+    }
+    case 'worker': {
+      const { runWorker } = await import('./processes/worker.ts')
       return await runWorker(readConfig())
-    case 'simulators':
-      return await runSimulators(JSON.parse(args[0] ?? '{}') as SimulatorSettings)
-    case 'ask':
+    }
+    case 'simulators': {
+      const { runSimulators } = await import('./processes/simulators.ts')
+      return await runSimulators(JSON.parse(args[0] ?? '{}'))
+    }
+    case 'ask': {
+      const { ask } = await import('./ask.ts')
       return await ask(args, readClientConfig())
+    }
     default:
       process.stderr.write(`${USAGE}\n`)
       return 2

@@ -165,7 +165,8 @@ function orderOf(number: string, deal: Row): Omit<Order, 'status'> {
     title: text(deal['TITLE']) ?? '',
     amount: text(deal['OPPORTUNITY']),
     currency: text(deal['CURRENCY_ID']),
-    deliveryDate: text(deal[DELIVERY_DATE])?.slice(0, 10) ?? null,
+    // Empty fields come as empty strings.
+    deliveryDate: text(deal[DELIVERY_DATE])?.slice(0, 10) || null,
   }
 }
 
