@@ -63,7 +63,7 @@ async function round(options: LoopOptions, signal: AbortSignal): Promise<void> {
 }
 
 async function pause(options: LoopOptions, waking: AbortSignal): Promise<void> {
-  const pauseMs = waking.aborted ? 0 : pauseAfterRound(options)
+  const pauseMs = pauseAfterRound(options)
   const { jitterRatio = 0, random = Math.random } = options
   const outcome = await sleep(pauseMs === null ? Infinity : pauseMs * (1 - jitterRatio * random()), waking)
   if (outcome === 'aborted') await new Promise((resolve) => setImmediate(resolve))
