@@ -30,20 +30,23 @@ export function createLookHub<Request, Answer>(
   const askers = new Set<Asker<Request, Answer>>()
   const closing = new AbortController()
   let timer: NodeJS.Timeout | undefined
+  let armedFor = Number.POSITIVE_INFINITY
   let isLooking = false
 
   const arm = (): void => {
     clearTimeout(timer)
+    armedFor = Number.POSITIVE_INFINITY
     if (isLooking || askers.size === 0) return
-    let dueAt = Number.POSITIVE_INFINITY
-    for (const asker of askers) dueAt = Math.min(dueAt, asker.dueAt)
+    for (const asker of askers) armedFor = Math.min(armedFor, asker.dueAt)
     // Not unref'd: who awaits a result wants the process to live until it comes.
-    timer = setTimeout(() => void lookOnce(), Math.max(0, dueAt - performance.now()))
+    timer = setTimeout(() => void lookOnce(), Math.max(0, armedFor - performance.now()))
   }
 
   const lookOnce = async (): Promise<void> => {
     const until = performance.now() + SLACK_MS
     const due = [...askers].filter((asker) => asker.dueAt <= until).slice(0, LOOKS_MAX)
+    // Everybody who was due may have left.
+    if (due.length === 0) return arm()
     isLooking = true
     try {
       const answers = await look(
@@ -82,11 +85,12 @@ export function createLookHub<Request, Answer>(
         }
         const aborted = (): void => {
           asker.reject(signal?.reason)
-          arm()
+          // The last one's timer must not keep the process alive.
+          if (askers.size === 0) arm()
         }
         signal?.addEventListener('abort', aborted, { once: true })
         askers.add(asker)
-        arm()
+        if (!isLooking && asker.dueAt < armedFor) arm()
       })
     },
     close() {
