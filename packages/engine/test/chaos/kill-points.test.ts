@@ -35,14 +35,14 @@ const CASES: readonly Case[] = [
 
 describe('kill -9: another worker goes on from the unfinished step, and the outside world sees each effect once', () => {
   test.for(CASES)('at $at.point $at.key, receiver with $receiver', async ({ at, receiver, ledger }) => {
-    const { url, foothold, query } = await setup()
+    const { url, foothold, query, worker } = await setup()
     await query(LEDGER)
     const victim = startWorkerProcess({ url, receiver, killAt: [at] })
     await victim.tells((told) => told['message'] === 'worker started')
     const handle = await foothold.submit(ledgerAgent(url, { receiver }), null)
     expect((await victim.exited).signal).toBe('SIGKILL')
 
-    startWorkerProcess({ url, receiver })
+    await worker([ledgerAgent(url, { receiver })], { heartbeatMs: 200, leaseMs: 1_000 })
 
     expect(await handle.result({ timeoutMs: 20_000 })).toMatch(/^история клиента: \d+$/)
     const counts = await query<{ what: string; n: number }>('select what, count(*)::int as n from ledger group by what')

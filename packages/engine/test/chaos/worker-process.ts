@@ -6,6 +6,8 @@ import { ledgerAgent } from './ledger-agent.ts'
 export interface WorkerProcessSettings {
   readonly url: string
   readonly receiver: 'keys' | 'find'
+  /** Where the outside world keeps its books. Default: `url`. */
+  readonly ledgerUrl?: string
   readonly pauseMs?: number
   readonly killAt?: readonly KillPoint[]
   readonly concurrency?: number
@@ -28,7 +30,9 @@ const foothold = await connect(settings.url, {
 })
 const { url, receiver, pauseMs = 0, heartbeatMs = 200, leaseMs = 1_000, concurrency = 10, graceMs = 2_000 } = settings
 // A parent that is gone must not leave a worker behind.
-process.on('disconnect', () => process.exit(3))
-const agents = [ledgerAgent(url, { receiver, pauseMs, onStep: (step) => tell({ step }) })]
+const orphaned = (): never => process.exit(3)
+process.on('disconnect', orphaned)
+const agents = [ledgerAgent(settings.ledgerUrl ?? url, { receiver, pauseMs, onStep: (step) => tell({ step }) })]
 await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs }).run()
+process.off('disconnect', orphaned)
 process.disconnect?.()
