@@ -44,8 +44,7 @@ export function unexpectedAnswer(response: Response, what: string, cause?: unkno
   )
 }
 
-export async function refusalOf(response: Response): Promise<ApiError> {
-  const text = await response.text()
+export function refusalOf(response: Response, text: string): ApiError {
   const problem = Problem.safeParse(jsonOrNull(text))
   if (!problem.success) return unexpectedAnswer(response, JSON.stringify(text.slice(0, 120)))
   const { detail, code, status, details, requestId } = problem.data

@@ -132,6 +132,26 @@ test.each(['', '127.0.0.1:4400', 'ftp://example.com'])('an address that is none 
   expect(() => createClient({ url })).toThrow(/^url: .*Use /)
 })
 
+test('a server that takes a request and says nothing is given up after the limit', async () => {
+  const silent = (_: string, init?: RequestInit): Promise<Response> =>
+    new Promise((_resolve, reject) => {
+      init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error))
+    })
+  const client = createClient({
+    url: 'http://127.0.0.1:1',
+    timeoutMs: 5,
+    giveUpAfterMs: 1,
+    reconnectMs: 1,
+    fetch: silent,
+  })
+
+  await expect(client.task(ID)).rejects.toMatchObject({
+    code: 'UNREACHABLE',
+    message: expect.stringContaining('no answer within 5 ms') as string,
+  })
+  await expect(collect(client.events(ID))).rejects.toMatchObject({ code: 'UNREACHABLE' })
+})
+
 test('an aborted call ends with the caller’s own reason', async () => {
   const controller = new AbortController()
   const { client } = setup(

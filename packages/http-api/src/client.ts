@@ -1,11 +1,13 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { refusalOf, unexpectedAnswer, unreachable } from './api-error.ts'
 import { CancelAnswer } from './cancellation.ts'
+import { type EventConnection, openConnection } from './event-connection.ts'
 import { ROUTES, type Route, relativePath } from './routes.ts'
 import { type Submission, SubmissionAnswer } from './submission.ts'
 import { type Priority, TaskDetail, TaskPage } from './task.ts'
 import type { TaskEvent } from './task-event.ts'
 import type { DeadLetterFilter, TaskFilter } from './task-filter.ts'
+import { withinTime } from './time-limit.ts'
 import { watch } from './watch.ts'
 import { toWireValue } from './wire-value.ts'
 import { WorkerList, type WorkerView } from './worker.ts'
@@ -15,7 +17,7 @@ export interface ClientOptions {
   readonly url: string | URL
   readonly token?: string | undefined
   readonly fetch?: ((input: string, init?: RequestInit) => Promise<Response>) | undefined
-  /** Limit of one request, event streams excepted. Default 30,000. */
+  /** Limit of one request; of an event stream, the limit to its beginning. Default 30,000. */
   readonly timeoutMs?: number | undefined
   /** Before the first reconnection of an event stream, where the server does not say. Default 1,000. */
   readonly reconnectMs?: number | undefined
@@ -61,64 +63,60 @@ export function createClient(options: ClientOptions): Client {
   // Wrapped, because a browser's fetch refuses to be called as a method of another object.
   const send = options.fetch ?? ((input: string, init?: RequestInit) => globalThis.fetch(input, init))
 
-  async function request(url: string, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> {
+  async function request(url: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<Response> {
     const headers = new Headers(init.headers)
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    let response: Response
-    try {
-      response = await send(url, { ...init, headers, ...(signal === undefined ? {} : { signal }) })
-    } catch (error) {
-      throw unreachable(url, error)
-    }
-    if (!response.ok) throw await refusalOf(response)
-    return response
+    const response = await reaching(url, () => send(url, { ...init, headers }))
+    if (response.ok) return response
+    throw refusalOf(response, await reaching(url, () => response.text()))
   }
 
-  async function call(route: Route, { id, query = {}, body, signal }: Call): Promise<Response> {
+  function call<S extends z.ZodType>(
+    route: Route,
+    schema: S,
+    { id, query = {}, body, signal }: Call,
+  ): Promise<z.infer<S>> {
     const url = new URL(relativePath(route, id), base)
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value))
     }
-    const init: RequestInit = { method: route.method, headers: { accept: 'application/json' } }
-    if (body !== undefined) {
-      init.headers = { accept: 'application/json', 'content-type': 'application/json' }
-      init.body = JSON.stringify(body)
-    }
-    const limit = AbortSignal.timeout(timeoutMs)
-    try {
-      return await request(url.href, init, signal === undefined ? limit : AbortSignal.any([limit, signal]))
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw error
-    }
+    const headers = new Headers({ accept: 'application/json' })
+    if (body !== undefined) headers.set('content-type', 'application/json')
+    const sent = body === undefined ? null : JSON.stringify(body)
+    return withinTime(timeoutMs, signal, async (limited) => {
+      const response = await request(url.href, { method: route.method, headers, body: sent, signal: limited })
+      return parsedAnswer(schema, response, await reaching(url.href, () => response.text()))
+    })
+  }
+
+  function openEvents(
+    url: string,
+    after: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<EventConnection> {
+    const headers = new Headers({ accept: 'text/event-stream' })
+    if (after !== undefined) headers.set('last-event-id', after)
+    return openConnection(timeoutMs, signal, async (limited) => {
+      const response = await request(url, { headers, signal: limited })
+      const contentType = response.headers.get('content-type') ?? 'no content type'
+      if (contentType.startsWith('text/event-stream') && response.body !== null) return response.body
+      await response.body?.cancel()
+      throw unexpectedAnswer(response, contentType)
+    })
   }
 
   return {
     submit: async (task, { signal } = {}) =>
-      read(SubmissionAnswer, await call(ROUTES.submit, { body: submissionOf(task), signal })),
-    task: async (id, { signal } = {}) => read(TaskDetail, await call(ROUTES.task, { id, signal })),
-    tasks: async (filter = {}, { signal } = {}) => read(TaskPage, await call(ROUTES.tasks, { query: filter, signal })),
-    deadLetters: async (filter = {}, { signal } = {}) =>
-      read(TaskPage, await call(ROUTES.deadLetters, { query: filter, signal })),
-    workers: async ({ signal } = {}) => (await read(WorkerList, await call(ROUTES.workers, { signal }))).items,
-    cancel: async (id, { reason, signal } = {}) =>
-      read(CancelAnswer, await call(ROUTES.cancel, { id, body: reason === undefined ? {} : { reason }, signal })),
-    resume: async (id, { signal } = {}) => {
-      await call(ROUTES.resume, { id, signal })
-    },
+      call(ROUTES.submit, SubmissionAnswer, { body: submissionOf(task), signal }),
+    task: (id, { signal } = {}) => call(ROUTES.task, TaskDetail, { id, signal }),
+    tasks: (filter = {}, { signal } = {}) => call(ROUTES.tasks, TaskPage, { query: filter, signal }),
+    deadLetters: (filter = {}, { signal } = {}) => call(ROUTES.deadLetters, TaskPage, { query: filter, signal }),
+    workers: async ({ signal } = {}) => (await call(ROUTES.workers, WorkerList, { signal })).items,
+    cancel: (id, { reason, signal } = {}) => call(ROUTES.cancel, CancelAnswer, { id, body: { reason }, signal }),
+    resume: (id, { signal } = {}) => call(ROUTES.resume, NOTHING, { id, signal }),
     events: (id, { after, signal } = {}) => {
       const url = new URL(relativePath(ROUTES.events, id), base).href
-      const open = async (cursor: string | undefined): Promise<ReadableStream<Uint8Array>> => {
-        const headers = new Headers({ accept: 'text/event-stream' })
-        if (cursor !== undefined) headers.set('last-event-id', cursor)
-        const response = await request(url, { headers }, signal)
-        const contentType = response.headers.get('content-type') ?? 'no content type'
-        if (!contentType.startsWith('text/event-stream') || response.body === null) {
-          await response.body?.cancel()
-          throw unexpectedAnswer(response, contentType)
-        }
-        return response.body
-      }
+      const open = (cursor: string | undefined): Promise<EventConnection> => openEvents(url, cursor, signal)
       return watch({ url, open, after, signal, firstDelayMs: reconnectMs, giveUpAfterMs })
     },
   }
@@ -131,9 +129,20 @@ interface Call {
   readonly signal: AbortSignal | undefined
 }
 
-async function read<S extends z.ZodType>(schema: S, response: Response): Promise<z.infer<S>> {
+const NOTHING = z.void()
+
+/** A body that breaks off is as little an answer as a connection that was refused. */
+async function reaching<T>(url: string, send: () => Promise<T>): Promise<T> {
   try {
-    return schema.parse(await response.json())
+    return await send()
+  } catch (error) {
+    throw unreachable(url, error)
+  }
+}
+
+function parsedAnswer<S extends z.ZodType>(schema: S, response: Response, text: string): z.infer<S> {
+  try {
+    return schema.parse(text === '' ? undefined : JSON.parse(text))
   } catch (cause) {
     throw unexpectedAnswer(response, 'a body of an unknown shape', cause)
   }

@@ -1,5 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser'
 import { ApiError, unreachable } from './api-error.ts'
+import type { EventConnection } from './event-connection.ts'
 import { eventMessages } from './event-messages.ts'
 import { isPassing, reconnectDelayMs } from './reconnect.ts'
 import { EVENT_NAMES, TaskEvent } from './task-event.ts'
@@ -10,7 +11,7 @@ const SILENCE_MAX_MS = 45_000
 export interface Watch {
   readonly url: string
   /** Opens the stream after a cursor; throws ApiError. */
-  readonly open: (after: string | undefined) => Promise<ReadableStream<Uint8Array>>
+  readonly open: (after: string | undefined) => Promise<EventConnection>
   readonly after: string | undefined
   readonly signal: AbortSignal | undefined
   readonly firstDelayMs: number
@@ -35,8 +36,9 @@ export async function* watch({
   let heardAt = performance.now()
   while (true) {
     let setback: ApiError | null = null
+    let connection: EventConnection | null = null
     try {
-      const body = await open(cursor)
+      connection = await open(cursor)
       const onRetry = (ms: number): void => {
         hintMs = ms
       }
@@ -44,7 +46,7 @@ export async function* watch({
         failures = 0
         heardAt = performance.now()
       }
-      for await (const message of eventMessages(body, { silenceMaxMs: SILENCE_MAX_MS, onRetry, onHeard })) {
+      for await (const message of eventMessages(connection.body, { silenceMaxMs: SILENCE_MAX_MS, onRetry, onHeard })) {
         const event = eventOf(message, url)
         if (event === null) continue
         if (message.id !== undefined && message.id !== '') cursor = message.id
@@ -58,6 +60,8 @@ export async function* watch({
       setback = error instanceof ApiError ? error : unreachable(url, error)
       if (!isPassing(setback) || performance.now() - heardAt > giveUpAfterMs) throw setback
       failures += 1
+    } finally {
+      connection?.close()
     }
     const retryAfterMs = setback?.retryAfterMs ?? null
     await delay(reconnectDelayMs({ failures, hintMs, retryAfterMs, random: Math.random() }), signal)

@@ -37,10 +37,7 @@ function openFromAddress() {
     container.replaceChildren(element('p', { class: 'quiet' }, 'Choose a task to see its steps as they happen.'))
     closeTask = () => {}
   } else {
-    container.replaceChildren()
-    closeTask = showTask(container, id, (error) => {
-      container.prepend(element('p', { class: 'error', role: 'alert' }, error.message))
-    })
+    closeTask = showTask(container, id)
   }
   wakePoll.abort()
 }

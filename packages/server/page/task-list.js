@@ -44,7 +44,8 @@ function fill(row, task) {
     task.waitingFor === null ? null : `waits for ${words(task.waitingFor)}`,
     task.lastReason === null || task.lastReason === 'completed' ? null : words(task.lastReason),
     task.cancelRequestedAt !== null && task.status === 'processing' ? 'cancel requested' : null,
-    duration(task.startedAt ?? task.createdAt, task.finishedAt),
+    task.startedAt === null && task.finishedAt === null ? `queued ${duration(task.createdAt, null)}` : null,
+    duration(task.startedAt, task.finishedAt),
   ].filter((fact) => fact !== null && fact !== '')
   const shown = JSON.stringify([task.status, task.agent, facts])
   if (shown === row.shown) return

@@ -5,10 +5,11 @@ import { badge, duration, element, payload, time, words } from './elements.js'
 const ENDED = new Set(['completed', 'cancelled', 'dead_letter'])
 
 /** One task: its facts, its steps as they happen, its answer as it is written. Returns a function that closes it. */
-export function showTask(container, id, onFailure) {
+export function showTask(container, id) {
   const closing = new AbortController()
   const { signal } = closing
   const running = new Map()
+  const alert = element('p', { class: 'error', role: 'alert' })
   const facts = element('div')
   const actions = element('p', { class: 'actions' })
   const result = element('div')
@@ -16,7 +17,7 @@ export function showTask(container, id, onFailure) {
   const answers = element('div', { 'aria-live': 'polite' })
   const attempts = element('div')
   const input = element('div')
-  container.replaceChildren(facts, actions, result, steps, answers, attempts, input)
+  container.replaceChildren(alert, facts, actions, result, steps, answers, attempts, input)
   const answer = answerView(answers)
   let detail = null
   let isLoading = false
@@ -32,12 +33,17 @@ export function showTask(container, id, onFailure) {
         isStale = false
         detail = await getJson(`v1/tasks/${id}`, signal)
         render()
+        alert.textContent = ''
       }
     } catch (error) {
       if (!signal.aborted) onFailure(error)
     } finally {
       isLoading = false
     }
+  }
+
+  function onFailure(error) {
+    alert.textContent = error.status === undefined ? 'No connection, trying again…' : error.message
   }
 
   function onEvent(name, event) {
@@ -80,7 +86,7 @@ export function showTask(container, id, onFailure) {
     )
     renderSteps()
     attempts.replaceChildren(section('Attempts', attemptTable(detail.attempts)))
-    input.replaceChildren(details('Input', payload(detail.input ?? null)))
+    input.replaceChildren(section('Input', details('What was asked', payload(detail.input ?? null), 'input')))
   }
 
   function renderActions() {

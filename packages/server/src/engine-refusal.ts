@@ -1,5 +1,5 @@
 import { type ErrorCode, type FootholdError, isFootholdError } from 'foothold'
-import { HttpProblem } from './http-problem.ts'
+import { HttpProblem, invalidArgument } from './http-problem.ts'
 
 /** The caller can do something about these; whatever is `null` is a fault of ours and told without its inside. */
 const STATUS: Readonly<Record<ErrorCode, number | null>> = {
@@ -41,6 +41,12 @@ export function engineRefusal(error: unknown): HttpProblem | null {
   // `?? null`: another copy of the engine may know more codes.
   const status = STATUS[code] ?? null
   if (status === null) return null
+  if (isFootholdError(error, 'INVALID_ARGUMENT')) return invalidArgument(wireName(error.details.field), error.details)
   const headers: Record<string, string> = status === 503 ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {}
   return new HttpProblem(status, code, message, { details, headers })
+}
+
+/** The engine names its own parameters; on the wire `options.dedupeKey` is `dedupeKey`. */
+function wireName(field: string): string {
+  return field.replace(/^(?:options|filter)\./, '')
 }

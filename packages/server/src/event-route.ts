@@ -1,4 +1,5 @@
 import { EventsQuery } from '@foothold/http-api'
+import { isFootholdError } from 'foothold'
 import type { Context } from 'hono'
 import { openEventStream } from './event-stream.ts'
 import { HttpProblem } from './http-problem.ts'
@@ -19,8 +20,9 @@ export function eventRoute(
   return async (context) => {
     const id = taskIdOf(context)
     const after = cursorOf(context)
-    const stopping = anyOf(appStopping, context.env?.stopping)
-    if (stopping.aborted) throw unavailable('STOPPING', 'The server is stopping: come back in a moment.')
+    const stopping = [appStopping, context.env?.stopping].filter((signal) => signal !== undefined)
+    if (stopping.some((signal) => signal.aborted))
+      throw unavailable('STOPPING', 'The server is stopping: come back in a moment.')
     if (openCount >= STREAMS_MAX) throw unavailable('STREAMS_TOO_MANY', `${STREAMS_MAX} event streams are open here.`)
     const handle = foothold.handle(id)
     // Says TASK_NOT_FOUND.
@@ -32,11 +34,12 @@ export function eventRoute(
       watch: (signal) => handle.watch({ after, signal }),
       stopping,
       keepAliveMs,
-      onFailure: (error) =>
-        logger.error(
-          { requestId: context.get('requestId'), taskId: id, error: String(error) },
-          'an event stream broke',
-        ),
+      onFailure: (error) => {
+        // The engine was closed under us: no fault, and the watcher comes back.
+        if (isFootholdError(error, 'CLOSED')) return
+        const requestId = context.get('requestId')
+        logger.error({ requestId, taskId: id, error: String(error) }, 'an event stream broke')
+      },
       onClose: () => {
         openCount -= 1
       },
@@ -57,10 +60,6 @@ function cursorOf(context: Context): string | undefined {
   const { after } = queryOf(context, EventsQuery)
   const header = context.req.header('last-event-id')
   return header === undefined || header === '' ? after : parsed(EventsQuery.shape.after, header, 'Last-Event-ID')
-}
-
-function anyOf(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
-  return AbortSignal.any(signals.filter((signal) => signal !== undefined))
 }
 
 function unavailable(code: string, message: string): HttpProblem {

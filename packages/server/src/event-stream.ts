@@ -3,8 +3,8 @@ import { eventFrame, KEEP_ALIVE_FRAME, retryFrame } from './event-frames.ts'
 
 export interface EventStreamSource {
   readonly watch: (signal: AbortSignal) => AsyncIterable<TaskEvent>
-  /** The server is about to close: say goodbye. */
-  readonly stopping: AbortSignal
+  /** Any of them: the server is about to close, say goodbye. */
+  readonly stopping: readonly AbortSignal[]
   readonly keepAliveMs: number
   readonly onFailure: (error: unknown) => void
   /** Once, however the stream ends. */
@@ -32,12 +32,13 @@ export async function openEventStream(source: EventStreamSource): Promise<Readab
   let isClosed = false
 
   const onStopping = (): void => wake?.({ kind: 'stopping' })
-  source.stopping.addEventListener('abort', onStopping)
+  // Each by itself: AbortSignal.any would leave a trace on these long-lived signals for every watcher that ever was.
+  for (const signal of source.stopping) signal.addEventListener('abort', onStopping)
 
   function close(): void {
     if (isClosed) return
     isClosed = true
-    source.stopping.removeEventListener('abort', onStopping)
+    for (const signal of source.stopping) signal.removeEventListener('abort', onStopping)
     leaving.abort()
     // The watch may be in the middle of a query: it ends on its own, and nobody is left to tell.
     pending?.catch(() => {})
@@ -47,7 +48,7 @@ export async function openEventStream(source: EventStreamSource): Promise<Readab
 
   /** The next thing to tell. One listener and one timer at a time, however long the stream. */
   function news(): Promise<News> {
-    if (source.stopping.aborted) return Promise.resolve({ kind: 'stopping' })
+    if (source.stopping.some((signal) => signal.aborted)) return Promise.resolve({ kind: 'stopping' })
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve({ kind: 'quiet' }), source.keepAliveMs)
       wake = (found) => {

@@ -24,6 +24,13 @@ export interface HttpProblemOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export function invalidArgument(field: string, problem: string): HttpProblem {
-  return new HttpProblem(400, 'INVALID_ARGUMENT', `${field}: ${problem}.`, { details: { field, problem } })
+export interface Mistake {
+  readonly problem: string
+  readonly cure?: string | undefined
+}
+
+/** In the words of the engine's own error of this code. */
+export function invalidArgument(field: string, { problem, cure }: Mistake): HttpProblem {
+  const message = `${field}: ${problem}.${cure === undefined ? '' : ` ${cure}`}`
+  return new HttpProblem(400, 'INVALID_ARGUMENT', message, { details: { field, problem, cure } })
 }

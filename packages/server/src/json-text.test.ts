@@ -91,11 +91,9 @@ test.each([
   expect(() => parseJson(text)).toThrow(message)
 })
 
-test('eight megabytes of one string, or of backslashes, take no stack and well under two seconds', () => {
+test('eight megabytes of one string, or of backslashes, are read within the stack and the time of a test', () => {
   const long = JSON.stringify('щ"\\'.repeat(1_000_000))
-  const startedAt = performance.now()
 
   expect((parseJson(long) as string).length).toBe(3_000_000)
   expect((parseJson(`"${'\\\\'.repeat(4_000_000)}"`) as string).length).toBe(4_000_000)
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
 })

@@ -108,8 +108,11 @@ class Parser {
     this.#at = end + 1
     // oxlint-disable-next-line no-control-regex -- these are the characters JSON forbids
     if (!raw.includes('\\') && !/[\u0000-\u001f]/.test(raw)) return raw
-    this.#checkCharacters(start + 1, end)
-    return JSON.parse(this.#text.slice(start, end + 1)) as string
+    try {
+      return JSON.parse(this.#text.slice(start, end + 1)) as string
+    } catch {
+      throw this.#brokenCharacter(start + 1, end)
+    }
   }
 
   #closingQuote(start: number): number {
@@ -125,18 +128,19 @@ class Parser {
     return (position - before) % 2 === 0
   }
 
-  #checkCharacters(start: number, end: number): void {
+  #brokenCharacter(start: number, end: number): JsonTextError {
     for (let at = start; at < end; at += 1) {
       const character = this.#text.charCodeAt(at)
       if (character < 0x20) {
         const name = `U+${character.toString(16).padStart(4, '0').toUpperCase()}`
-        throw this.#error(`A bare control character ${name} in a string`, at)
+        return this.#error(`A bare control character ${name} in a string`, at)
       }
       if (character !== 0x5c) continue
       ESCAPE.lastIndex = at
-      if (!ESCAPE.test(this.#text)) throw this.#error('A broken escape in a string', at)
+      if (!ESCAPE.test(this.#text)) return this.#error('A broken escape in a string', at)
       at = ESCAPE.lastIndex - 1
     }
+    return this.#error('A broken string', start)
   }
 
   #word(): unknown {

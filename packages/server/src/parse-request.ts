@@ -7,8 +7,9 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function taskIdOf(context: Context): TaskId {
   const id = (context.req.param('id') ?? '').toLowerCase()
-  if (!UUID.test(id))
-    throw invalidArgument('id', `${JSON.stringify(id.slice(0, 100))} is not a task id, which is a UUID`)
+  if (!UUID.test(id)) {
+    throw invalidArgument('id', { problem: `${JSON.stringify(id.slice(0, 100))} is not a task id, which is a UUID` })
+  }
   return id as TaskId
 }
 
@@ -16,7 +17,7 @@ export function taskIdOf(context: Context): TaskId {
 export function queryOf<S extends z.ZodType>(context: Context, schema: S): z.infer<S> {
   const parameters = Object.entries(context.req.queries())
   const twice = parameters.find(([, values]) => values.length > 1)
-  if (twice !== undefined) throw invalidArgument(twice[0], 'it is given more than once')
+  if (twice !== undefined) throw invalidArgument(twice[0], { problem: 'it is given more than once' })
   return parsed(schema, Object.fromEntries(parameters.map(([name, values]) => [name, values[0]])), 'query')
 }
 
@@ -26,7 +27,8 @@ export function parsed<S extends z.ZodType>(schema: S, value: unknown, whole: st
   const [issue] = result.error.issues
   const field = issue === undefined || issue.path.length === 0 ? whole : issue.path.join('.')
   const isMissing = issue?.code === 'invalid_type' && valueAt(value, issue.path) === undefined
-  throw invalidArgument(field, isMissing ? 'it is missing' : (issue?.message ?? 'it is invalid').replace(/\.$/, ''))
+  const problem = isMissing ? 'it is missing' : (issue?.message ?? 'it is invalid').replace(/\.$/, '')
+  throw invalidArgument(field, { problem })
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -41,8 +41,8 @@ test('a stream tells state, steps and chunks under their names, numbers the chun
       'id: 1\nevent: chunk\ndata: {"type":"chunk","key":"generate","channel":"text","text":"Ваш заказ\\n","attempt":1,"cursor":"1"}',
       'id: 2\nevent: superseded\ndata: {"type":"superseded","key":"generate","cursor":"2"}',
       'id: 3\nevent: chunk\ndata: {"type":"chunk","key":"generate","channel":"text","text":"Заказ 5501 \\u0000","attempt":1,"cursor":"3"}',
-      'event: status\ndata: {"type":"status","status":"completed","reason":"completed","attempt":1,"workerId":null}',
-      'event: end\ndata: {"type":"end","status":"completed","reason":"completed"}',
+      'event: status\ndata: {"type":"status","status":"completed","reason":null,"attempt":1,"workerId":null}',
+      'event: end\ndata: {"type":"end","status":"completed","reason":null}',
       '',
     ].join('\n\n'),
   )

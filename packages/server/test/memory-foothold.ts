@@ -236,7 +236,13 @@ export function memoryFoothold(): MemoryFoothold {
       touch(task)
     },
     end(id, status, fields = {}) {
-      foothold.change(id, { status, workerId: null, finishedAt: new Date(), lastReason: status, ...fields })
+      foothold.change(id, {
+        status,
+        workerId: null,
+        finishedAt: new Date(),
+        lastReason: status === 'completed' ? null : status,
+        ...fields,
+      })
     },
     failWith(error) {
       failure = error

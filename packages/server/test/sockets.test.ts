@@ -272,5 +272,5 @@ test('a client follows a task through a restart of the server and sees each piec
   await following
 
   expect(events.filter((event) => event.type === 'chunk').map((event) => event.text)).toEqual(['раз ', 'два ', 'три'])
-  expect(events.at(-1)).toEqual({ type: 'end', status: 'completed', reason: 'completed' })
+  expect(events.at(-1)).toEqual({ type: 'end', status: 'completed', reason: null })
 })
