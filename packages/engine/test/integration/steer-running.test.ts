@@ -54,7 +54,7 @@ test.for([
   'an effect whose outcome nobody knows waits for a person; after "%s" it has been sent %i times',
   async ([outcome, times]) => {
     const world = await setup()
-  const { foothold } = world
+    const { foothold } = world
     const keys: string[] = []
     const asking = agentOf((task) =>
       task.effect('звонок', {

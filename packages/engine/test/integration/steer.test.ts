@@ -5,7 +5,7 @@ import { signal } from '../../src/protocol/agent.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
 import { promoteTasks } from '../../src/store/promote.ts'
 import { storeSignal } from '../../src/store/signals-in.ts'
-import { requestCancel, resumeTask } from '../../src/store/steer.ts'
+import { requestCancel, restartTask, resumeTask } from '../../src/store/steer.ts'
 import { consumeSignal, type Fence, storeIntent } from '../../src/store/steps.ts'
 import { support, untilWaiting, type World, worlds } from './client-world.ts'
 
@@ -289,6 +289,25 @@ test('restarting twice at once forgets the steps once', async () => {
 
   expect(reports[0]).toEqual(reports[1])
   expect(await world.client.task(id)).toMatchObject({ status: 'pending', steps: [] })
+})
+
+test('a restart whose answer was lost forgets nothing of what has run since, ended or not', async () => {
+  await using world = await openWorld()
+  const { id, attempt } = await deadLetter(world)
+  expect(await restartTask(world.db, id, attempt, ['plan', 'generate'])).toEqual({ handler: 'support@3' })
+  expect(await restartTask(world.db, id, attempt, ['plan', 'generate'])).toBeNull()
+  const fence = await world.hand.claim(id)
+  await world.hand.step(fence, { key: 'plan' })
+  expect(await restartTask(world.db, id, attempt, ['plan', 'generate'])).toBeNull()
+  await world.hand.complete(fence, { answer: 'да' })
+
+  expect(await restartTask(world.db, id, attempt, ['plan', 'generate'])).toBeNull()
+
+  expect(await world.client.task(id)).toMatchObject({
+    status: 'completed',
+    output: { answer: 'да' },
+    steps: [{ key: 'plan', status: 'completed' }],
+  })
 })
 
 // ---- decide ---------------------------------------------------------------------------------------------------------
