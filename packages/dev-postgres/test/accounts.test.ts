@@ -1,9 +1,11 @@
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Account, chooseAccount } from '../src/account.ts'
 import { copyBinaries, createMissingLinks, findBinaries, tryBinaries } from '../src/binaries.ts'
-import { isRoot, makeFolder, NOBODY, query, start, startProgram } from './world.ts'
+import { isRoot, makeEarlierData, makeFolder, NOBODY, query, start, startProgram } from './world.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
 
 const anybody: Account = { identity: {} }
 
@@ -41,7 +43,7 @@ test('a copy of the binaries has its links, can be used by every account, and is
 })
 
 test.runIf(isRoot)('root lends PostgreSQL another account', async () => {
-  const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
+  const { server } = await start({ dataDir: await makeEarlierData() })
 
   expect(statSync(`/proc/${server.pid}`).uid).toBe(NOBODY)
   expect(statSync(join(server.dataDir, 'data')).mode & 0o777).toBe(0o700)
@@ -103,9 +105,7 @@ test.runIf(isRoot)(
 )
 
 test.runIf(isRoot)('a folder that belongs to root is refused to an ordinary user with the cure', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
-  const { server } = await start({ dataDir })
-  await server.stop()
+  const dataDir = await makeEarlierData()
 
   await expect(startProgram({ dataDir }, NOBODY)).rejects.toThrow(
     /cannot be made or written to.*Cure: .*DATA_DIR_NOT_USABLE/s,

@@ -4,7 +4,10 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { launchProgram, makeFolder, processGroupOf, query, start, startProgram } from './world.ts'
+import { launchProgram, makeEarlierData, makeFolder, processGroupOf, query, start, startProgram } from './world.ts'
+
+// A start takes a second on a free machine and ten on a crowded one, and some tests need three.
+vi.setConfig({ testTimeout: 90_000 })
 
 test('a first start makes a database that opens with the URL and with no other password', async () => {
   const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
@@ -21,7 +24,7 @@ test('a first start makes a database that opens with the URL and with no other p
 })
 
 test('text sorts and changes case the same on every machine', async () => {
-  const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
+  const { server } = await start({ dataDir: await makeEarlierData() })
 
   const rows = await query(server.url, `select upper('ёлка') as upper, 'Я' < 'а' as by_code_point, 'B' < 'a' as latin`)
 
@@ -29,7 +32,7 @@ test('text sorts and changes case the same on every machine', async () => {
 })
 
 test('the next start finds the data, the port and the password of the last one', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const first = await start({ dataDir })
   await query(first.server.url, `create table note as select 'остаётся' as text`)
   await first.server.stop()
@@ -43,7 +46,7 @@ test('the next start finds the data, the port and the password of the last one',
 })
 
 test('after kill -9 of PostgreSQL under a running query it starts again with everything committed', async () => {
-  const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
+  const { server } = await start({ dataDir: await makeEarlierData() })
   await query(server.url, `create table note as select 1 as n`)
   const cut = query(server.url, 'select pg_sleep(600)').catch((error: Error) => error)
   await vi.waitFor(async () => {
@@ -62,7 +65,7 @@ test('after kill -9 of PostgreSQL under a running query it starts again with eve
 })
 
 test('a postmaster.pid left from another life of the machine does not stop a start, though its number is in use', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const first = await start({ dataDir })
   const file = join(dataDir, 'data', 'postmaster.pid')
   const left = readFileSync(file, 'utf8')
@@ -76,7 +79,7 @@ test('a postmaster.pid left from another life of the machine does not stop a sta
 })
 
 test('after kill -9 of the program its PostgreSQL is adopted, and goes with the new program', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const program = await startProgram({ dataDir })
   const ended = once(program.process, 'exit')
   program.process.kill('SIGKILL')
@@ -92,13 +95,13 @@ test('after kill -9 of the program its PostgreSQL is adopted, and goes with the 
 })
 
 test('Ctrl-C at the terminal does not reach PostgreSQL: it is in a process group of its own', async () => {
-  const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
+  const { server } = await start({ dataDir: await makeEarlierData() })
 
   expect(processGroupOf(server.pid)).toBe(server.pid)
 })
 
 test('two programs that start at one moment share one server, and the last to leave stops it', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const [one, two] = await Promise.all([startProgram({ dataDir }), startProgram({ dataDir })])
   expect(one.pid).toBe(two.pid)
 
@@ -125,7 +128,7 @@ test('a first start killed half way leaves nothing that the next one trips over'
 })
 
 test('a remembered port that another program took is replaced, and the log says so', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const first = await start({ dataDir })
   await first.server.stop()
   const thief = createServer().listen(first.server.port, '127.0.0.1')
@@ -139,7 +142,7 @@ test('a remembered port that another program took is replaced, and the log says 
 })
 
 test('a server left on another port moves to the port that is asked for', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const program = await startProgram({ dataDir })
   const wanted = Number(new URL(program.url).port) + 1
   const shared = start({ dataDir, port: wanted })
@@ -156,14 +159,14 @@ test('a server left on another port moves to the port that is asked for', async 
 
 test('the environment of the program does not reach PostgreSQL', async () => {
   process.env.SECRET_OF_THE_PROGRAM = 'тайна'
-  const { server } = await start({ dataDir: join(makeFolder(), 'postgres') })
+  const { server } = await start({ dataDir: await makeEarlierData() })
   delete process.env.SECRET_OF_THE_PROGRAM
 
   expect(readFileSync(`/proc/${server.pid}/environ`, 'utf8')).not.toContain('тайна')
 })
 
 test('a process that exits is not held by the server it started', async () => {
-  const dataDir = join(makeFolder(), 'postgres')
+  const dataDir = await makeEarlierData()
   const code = `const { startDevPostgres } = await import('@foothold/dev-postgres'); await startDevPostgres({ dataDir: ${JSON.stringify(dataDir)} })`
   const child = spawn(process.execPath, [
     '--conditions=@foothold/source',

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { query, start, startProgram } from './world.ts'
 
+vi.setConfig({ testTimeout: 90_000 })
+
 test('a test server leaves nothing behind when it is stopped', async () => {
   const { server } = await start({ purpose: 'test' })
   expect(existsSync(server.dataDir)).toBe(true)
@@ -41,6 +43,6 @@ test('a test server and its folder go when the program that started it is killed
   program.process.kill('SIGKILL')
   await ended
 
-  await vi.waitFor(() => expect(existsSync(program.dataDir)).toBe(false), { timeout: 15_000 })
+  await vi.waitFor(() => expect(existsSync(program.dataDir)).toBe(false), { timeout: 60_000 })
   await expect(query(program.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
 })
