@@ -1,3 +1,4 @@
+export type { SimulatorAddresses } from './addresses.ts'
 export { controlOf, type SimulatorControl } from './control/client.ts'
 export type { Fault, FaultRule, FaultState } from './control/faults.ts'
 export type { GatePoint, GateRule, GateState } from './control/gates.ts'

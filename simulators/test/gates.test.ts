@@ -72,7 +72,7 @@ test('a request whose client has gone stays in the gate and is still done when i
 
   dying.abort()
   await expect(answer).rejects.toThrow('aborted')
-  expect((await gigachat.control.gateState('zombie')).waiting).toBe(1)
+  await gigachat.control.waitForGate('zombie', { abandoned: 1 })
   await gigachat.control.openGate('zombie')
 
   const { committed, received } = await gigachat.control.waitForLedger({ committed: 1, ended: 1 })
@@ -87,7 +87,7 @@ test('a gate counts who waits, holds no more than it is told, and lets all pass 
   const held = [client.chat(QUESTION), client.chat(QUESTION)]
   const state = await gigachat.control.waitForGate('two', { count: 2 })
   const passed = await client.chat(QUESTION)
-  expect(state).toMatchObject({ name: 'two', point: 'before', waiting: 2, entered: 2, open: false })
+  expect(state).toMatchObject({ name: 'two', point: 'before', waiting: 2, abandoned: 0, entered: 2, open: false })
   expect(passed.status).toBe(200)
   await gigachat.control.openGate('two')
   await Promise.all(held)
@@ -100,7 +100,7 @@ test('waiting for a gate that nobody reaches ends with how many came', async () 
   const { gigachat } = await setup()
   await gigachat.control.gate({ name: 'empty' })
 
-  await expect(gigachat.control.waitForGate('empty', { timeoutMs: 20 })).rejects.toThrow('0 of 1')
+  await expect(gigachat.control.waitForGate('empty', { timeoutMs: 20 })).rejects.toThrow('gate empty has 0')
   await expect(gigachat.control.gateState('unknown')).rejects.toThrow('no gate unknown')
   await expect(gigachat.control.gate({ name: 'no space' })).rejects.toThrow('name')
 })

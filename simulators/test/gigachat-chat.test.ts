@@ -165,6 +165,7 @@ test('a client that leaves in mid-stream is in the ledger with the tokens it was
   await gigachat.control.waitForGate('half')
 
   leaving.abort()
+  await gigachat.control.waitForGate('half', { abandoned: 1 })
   await gigachat.control.openGate('half')
 
   const { received, committed } = await gigachat.control.waitForLedger({ ended: 1 })
@@ -173,6 +174,19 @@ test('a client that leaves in mid-stream is in the ledger with the tokens it was
   expect(entry?.answer.tokens).toBeGreaterThan(0)
   const paid = committed[0]?.value as { usage: { completion_tokens: number } } | undefined
   expect(entry?.answer.tokens).toBeLessThan(paid?.usage.completion_tokens ?? 0)
+})
+
+test('a client that leaves while bytes are on their way ends the request too', async () => {
+  const { gigachat, client } = await setup({ chunkDelayMs: 1 })
+  await gigachat.control.fault({ times: null, fault: { kind: 'wire', chunkBytes: 1 } })
+  const leaving = new AbortController()
+  const response = await client.stream(QUESTION, { signal: leaving.signal })
+  await response.body?.getReader().read()
+
+  leaving.abort()
+
+  const { received } = await gigachat.control.waitForLedger({ ended: 1 })
+  expect(received[0]?.answer.state).toBe('aborted')
 })
 
 test('functions are called one at a time with argument objects, then their results are told', async () => {
@@ -236,5 +250,35 @@ test('the models are listed, and a path that does not exist is 404', async () =>
   }
 
   expect(models.data).toContainEqual({ id: 'GigaChat-2-Pro', object: 'model', owned_by: 'salutedevices', type: 'chat' })
+  expect(await (await fetch(`${gigachat.baseUrl}/models/Embeddings`, { headers })).json()).toMatchObject({
+    type: 'embedder',
+  })
+  expect((await fetch(`${gigachat.baseUrl}/models/GigaChat-9`, { headers })).status).toBe(404)
   expect((await fetch(`${gigachat.baseUrl}/nowhere`, { headers })).status).toBe(404)
+})
+
+test('the balance goes down by what completions cost', async () => {
+  const { gigachat, client } = await setup()
+  const headers = { authorization: `Bearer ${client.token}` }
+  const left = async (): Promise<number> => {
+    const answer = (await (await fetch(`${gigachat.baseUrl}/balance`, { headers })).json()) as {
+      balance: { usage: string; value: number }[]
+    }
+    return answer.balance.find(({ usage }) => usage === 'GigaChat-2-Pro')?.value ?? 0
+  }
+
+  const before = await left()
+  const { usage } = (await (await client.chat(QUESTION)).json()) as Completion
+
+  expect(before - (await left())).toBe(usage.total_tokens)
+})
+
+test('when the tokens have run out every completion is 402', async () => {
+  const { gigachat, client } = await setup()
+  await gigachat.control.call('PUT', 'settings', { tokensLeft: 10 })
+
+  expect((await client.chat(QUESTION)).status).toBe(200)
+  const empty = await client.chat(QUESTION)
+
+  expect(await empty.json()).toEqual({ status: 402, message: 'Payment Required' })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { controlOf, startSimulators } from '../src/index.ts'
+import { controlOf, type SimulatorAddresses, startSimulators } from '../src/index.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const children: ChildProcess[] = []
@@ -30,25 +30,9 @@ async function firstLine(child: ChildProcess): Promise<string> {
   return text
 }
 
-interface Addresses {
-  readonly gigachat: {
-    readonly url: string
-    readonly authUrl: string
-    readonly baseUrl: string
-    readonly credentials: string
-  }
-  readonly crm: { readonly url: string; readonly baseUrl: string }
-  readonly telegram: {
-    readonly url: string
-    readonly apiRoot: string
-    readonly token: string
-    readonly defaultChatId: string
-  }
-}
-
 test('the process prints one line with all that its users need, and ends with 0 on SIGTERM', async () => {
   const child = start()
-  const addresses = JSON.parse(await firstLine(child)) as Addresses
+  const addresses = JSON.parse(await firstLine(child)) as SimulatorAddresses
 
   const getMe = await fetch(`${addresses.telegram.apiRoot}/bot${addresses.telegram.token}/getMe`)
   const orders = await fetch(`${addresses.crm.baseUrl}crm.deal.list.json`, { method: 'POST', body: '{}' })

@@ -19,8 +19,11 @@ export interface SimulatorControl {
   gate(rule: GateRule): Promise<void>
   gateState(name: string): Promise<GateState>
   openGate(name: string): Promise<void>
-  /** Resolves when so many requests (default 1) are held in the gate; rejects at the deadline. */
-  waitForGate(name: string, options?: { count?: number; timeoutMs?: number }): Promise<GateState>
+  /**
+   * Resolves when so many requests (default 1) are held in the gate; rejects at the deadline. After a kill, wait for
+   * `abandoned` before opening: until then the service has not seen that its client is gone.
+   */
+  waitForGate(name: string, options?: { count?: number; abandoned?: number; timeoutMs?: number }): Promise<GateState>
   /** No faults, all gates open, an empty ledger, and the state that the service started with. */
   reset(): Promise<void>
   /** Any other control route: `call('PUT', 'orders/5501', { stage: 'Отменён' })`. */
@@ -29,14 +32,29 @@ export interface SimulatorControl {
 
 const TIMEOUT_MS = 20_000
 
+/** How a control request gets to the simulator and its answer back. */
+export type ControlCall = (
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<{ readonly status: number; readonly text: string }>
+
+/** The control of a simulator in another process, by its address. */
 export function controlOf(simulatorUrl: string): SimulatorControl {
-  const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+  return controlBy(async (method, path, body) => {
     const response = await fetch(`${simulatorUrl}/_sim/${path}`, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     })
-    const answer = parseJson(await response.text())
-    if (!response.ok) throw new Error(`${method} /_sim/${path}: ${JSON.stringify(answer)}`)
+    return { status: response.status, text: await response.text() }
+  })
+}
+
+export function controlBy(send: ControlCall): SimulatorControl {
+  const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const { status, text } = await send(method, path, body)
+    const answer = parseJson(text)
+    if (status >= 400) throw new Error(`${method} /_sim/${path}: ${JSON.stringify(answer)}`)
     return answer
   }
   return {
@@ -64,10 +82,14 @@ export function controlOf(simulatorUrl: string): SimulatorControl {
     gate: async (rule) => void (await call('POST', 'gate', rule)),
     gateState: async (name) => (await call('GET', `gate/${name}`)) as GateState,
     openGate: async (name) => void (await call('POST', `gate/${name}/open`)),
-    waitForGate: async (name, { count = 1, timeoutMs = TIMEOUT_MS } = {}) => {
-      const state = (await call('GET', `gate/${name}/wait?count=${count}&timeoutMs=${timeoutMs}`)) as GateState
-      if (state.waiting < count) throw new Error(`gate ${name}: ${state.waiting} of ${count} came in ${timeoutMs} ms`)
-      return state
+    waitForGate: async (name, { count = 1, abandoned = 0, timeoutMs = TIMEOUT_MS } = {}) => {
+      const query = `count=${count}&abandoned=${abandoned}&timeoutMs=${timeoutMs}`
+      const state = (await call('GET', `gate/${name}/wait?${query}`)) as GateState
+      if (state.waiting >= count && state.abandoned >= abandoned) return state
+      const wanted = `${count} requests in it, ${abandoned} of them abandoned`
+      throw new Error(
+        `after ${timeoutMs} ms gate ${name} has ${state.waiting}, ${state.abandoned} abandoned, not ${wanted}`,
+      )
     },
     reset: async () => void (await call('POST', 'reset')),
   }

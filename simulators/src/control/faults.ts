@@ -5,7 +5,7 @@ import { matches, requestMatch } from './matching.ts'
 const count = z.number().int().min(0)
 
 /** What can go wrong with one request. Several faults, in one rule or in several, may act on the same request. */
-export const fault = z.discriminatedUnion('kind', [
+const fault = z.discriminatedUnion('kind', [
   /** The service answers this instead of doing what it was asked. A body that is not a string is sent as JSON. */
   z.strictObject({
     kind: z.literal('answer'),

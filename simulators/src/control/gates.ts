@@ -30,6 +30,8 @@ export interface GateState {
   readonly open: boolean
   /** Requests that are held now, the ones whose client has gone included. */
   readonly waiting: number
+  /** How many of the waiting have lost their client: it was killed, or gave up. */
+  readonly abandoned: number
   /** Requests that have come to the gate since it was made, the waiting ones included. */
   readonly entered: number
 }
@@ -40,6 +42,7 @@ interface Gate {
   readonly open: () => void
   isOpen: boolean
   waiting: number
+  abandoned: number
   entered: number
 }
 
@@ -51,7 +54,8 @@ export class Gates {
   add(rule: z.output<typeof gateRule>): void {
     this.open(rule.name)
     const { promise, resolve } = openable()
-    this.#gates.set(rule.name, { rule, opened: promise, open: resolve, isOpen: false, waiting: 0, entered: 0 })
+    const counts = { waiting: 0, abandoned: 0, entered: 0 }
+    this.#gates.set(rule.name, { rule, opened: promise, open: resolve, isOpen: false, ...counts })
   }
 
   open(name: string): boolean {
@@ -69,29 +73,48 @@ export class Gates {
   state(name: string): GateState | undefined {
     const gate = this.#gates.get(name)
     if (gate === undefined) return undefined
-    const { rule, isOpen, waiting, entered } = gate
-    return { name, point: rule.point, open: isOpen, waiting, entered }
+    const { rule, isOpen, waiting, abandoned, entered } = gate
+    return { name, point: rule.point, open: isOpen, waiting, abandoned, entered }
   }
 
-  /** Resolves when that many requests wait in the gate, or with what there is at the deadline. */
-  async waitFor(name: string, waiting: number, timeoutMs: number): Promise<GateState | undefined> {
-    await this.#watchers.until(() => (this.state(name)?.waiting ?? waiting) >= waiting, timeoutMs)
+  /** Resolves when so many requests wait in the gate, or with what there is at the deadline. */
+  async waitFor(
+    name: string,
+    least: { waiting: number; abandoned: number },
+    timeoutMs: number,
+  ): Promise<GateState | undefined> {
+    await this.#watchers.until(() => {
+      const state = this.state(name)
+      return state === undefined || (state.waiting >= least.waiting && state.abandoned >= least.abandoned)
+    }, timeoutMs)
     return this.state(name)
   }
 
   /** The gate at this point of this request, if one is closed there. */
-  async pass(point: GatePoint, request: WireRequest, eventsSent = 0): Promise<void> {
+  async pass(point: GatePoint, request: WireRequest, clientGone: AbortSignal, eventsSent = 0): Promise<void> {
     for (const gate of this.#gates.values()) {
       const { rule } = gate
       if (gate.isOpen || rule.point !== point || !matches(rule.match, request)) continue
       if (point === 'mid_stream' && (rule.afterEvents ?? 1) !== eventsSent) continue
       if (rule.times !== null && gate.entered >= rule.times) continue
       gate.entered += 1
-      gate.waiting += 1
-      this.#watchers.changed()
-      await gate.opened
-      gate.waiting -= 1
+      await this.#hold(gate, clientGone)
     }
+  }
+
+  async #hold(gate: Gate, clientGone: AbortSignal): Promise<void> {
+    gate.waiting += 1
+    const abandon = (): void => {
+      gate.abandoned += 1
+      this.#watchers.changed()
+    }
+    if (clientGone.aborted) abandon()
+    else clientGone.addEventListener('abort', abandon, { once: true })
+    this.#watchers.changed()
+    await gate.opened
+    clientGone.removeEventListener('abort', abandon)
+    gate.waiting -= 1
+    if (clientGone.aborted) gate.abandoned -= 1
   }
 }
 

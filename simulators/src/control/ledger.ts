@@ -22,6 +22,8 @@ export interface ReceivedEntry {
   readonly sessionId: string | null
   readonly idempotencyKey: string | null
   readonly body: unknown
+  /** The body was let go because all bodies together are bounded. */
+  readonly isBodyForgotten: boolean
   readonly faults: readonly string[]
   readonly answer: {
     readonly state: AnswerState
@@ -54,9 +56,13 @@ export interface LedgerView {
 // A soak run of an hour makes some ten thousand requests; beyond that the memory is worth more than the past.
 const ENTRIES_MAX = 50_000
 const BODY_CHARACTERS_MAX = 256 * 1024
+// Long prompts are what fills memory: the oldest bodies go first, their entries stay.
+const BODIES_CHARACTERS_MAX = 64 * 1024 * 1024
 
 export class Ledger {
   #received: ReceivedEntry[] = []
+  #bodies: { readonly seq: number; readonly characters: number }[] = []
+  #bodiesCharacters = 0
   #committed: CommittedEntry[] = []
   #forgotten = 0
   #lastSeq = 0
@@ -73,10 +79,12 @@ export class Ledger {
       sessionId: request.headers['x-session-id'] ?? null,
       idempotencyKey: request.headers['idempotency-key'] ?? null,
       body: bodyToKeep(request),
+      isBodyForgotten: false,
       faults,
       answer: { state: 'pending', status: null, bytes: 0, events: 0, tokens: 0, endedAt: null },
     })
     this.#forgotten += keepLast(this.#received)
+    this.#keepBodies(seq, Math.min(request.text.length, BODY_CHARACTERS_MAX))
     this.#watchers.changed()
     return seq
   }
@@ -108,6 +116,8 @@ export class Ledger {
 
   clear(): void {
     this.#received = []
+    this.#bodies = []
+    this.#bodiesCharacters = 0
     this.#committed = []
     this.#forgotten = 0
     this.#watchers.changed()
@@ -123,6 +133,19 @@ export class Ledger {
       timeoutMs,
     )
     return this.view()
+  }
+
+  #keepBodies(seq: number, characters: number): void {
+    this.#bodies.push({ seq, characters })
+    this.#bodiesCharacters += characters
+    while (this.#bodiesCharacters > BODIES_CHARACTERS_MAX) {
+      const oldest = this.#bodies.shift()
+      if (oldest === undefined) return
+      this.#bodiesCharacters -= oldest.characters
+      const index = this.#received.findIndex((entry) => entry.seq === oldest.seq)
+      const entry = this.#received[index]
+      if (entry !== undefined) this.#received[index] = { ...entry, body: null, isBodyForgotten: true }
+    }
   }
 
   #nextSeq(): number {

@@ -120,7 +120,8 @@ function commonRoutes({ service, ledger, faults, gates }: Controlled): ControlRo
       method: 'GET',
       path: 'gate/:name/wait',
       handle: async ({ name = '' }, { query }) => {
-        const state = await gates.waitFor(name, wholeNumber(query, 'count', 1), waitMs(query))
+        const least = { waiting: wholeNumber(query, 'count', 1), abandoned: wholeNumber(query, 'abandoned', 0) }
+        const state = await gates.waitFor(name, least, waitMs(query))
         return jsonAnswer(...stateOr404(state, name))
       },
     },

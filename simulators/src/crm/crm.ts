@@ -1,4 +1,4 @@
-import { controlOf, type SimulatorControl } from '../control/client.ts'
+import type { SimulatorControl } from '../control/client.ts'
 import { jsonAnswer, type WireAnswer } from '../wire/answer.ts'
 import type { WireRequest } from '../wire/request.ts'
 import { type Exchange, type ServerOptions, type Service, startServer } from '../wire/server.ts'
@@ -37,7 +37,7 @@ export async function startCrm(options: CrmOptions = {}): Promise<RunningCrm> {
   return {
     baseUrl: `${server.url}/rest/1/${webhookSecret}/`,
     url: server.url,
-    control: controlOf(server.url),
+    control: server.control,
     close: server.close,
   }
 }

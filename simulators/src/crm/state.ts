@@ -2,7 +2,7 @@ import { Journal } from './journal.ts'
 import type { Contact, Item, Manager, Order } from './records.ts'
 import { CONTACTS, MANAGERS, ORDERS } from './seed.ts'
 
-export const FIRST_ITEM_ID = 7001n
+const FIRST_ITEM_ID = 7001n
 
 /** What the CRM knows. With a file it outlives the process: changes are appended, and replayed over the seed. */
 export class CrmState {

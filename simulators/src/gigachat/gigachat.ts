@@ -1,14 +1,15 @@
-import { controlOf, type SimulatorControl } from '../control/client.ts'
+import type { SimulatorControl } from '../control/client.ts'
 import { type ControlRoute, readBody } from '../control/routes.ts'
 import { embed } from '../language/embedding.ts'
 import { jsonAnswer, type WireAnswer } from '../wire/answer.ts'
 import type { WireRequest } from '../wire/request.ts'
 import { type Exchange, type ServerOptions, type Service, startServer } from '../wire/server.ts'
+import { Balance } from './balance.ts'
 import { readChatRequest } from './chat-request.ts'
 import { completionOf, streamAnswer, usageOf, wholeAnswer } from './completion.ts'
 import { ApiError, OAuthError } from './errors.ts'
 import { speak } from './model/speak.ts'
-import { chatModel, embeddingDimensions, listModels } from './models.ts'
+import { CHAT_MODELS, chatModel, embeddingDimensions, listModels, oneModel } from './models.ts'
 import { OAuth } from './oauth.ts'
 import { PromptCache } from './prompt-cache.ts'
 import { DEFAULT_SETTINGS, type GigaChatSettings, settingsChange } from './settings.ts'
@@ -16,7 +17,7 @@ import { readEmbeddingsRequest, readTokensRequest } from './text-request.ts'
 import { countTokens } from './tokens.ts'
 
 /** The key that the simulator knows, as the real service hands it out: base64 of id and secret. */
-export const GIGACHAT_CREDENTIALS = Buffer.from('simulator:secret-of-the-simulator').toString('base64')
+const DEFAULT_CREDENTIALS = Buffer.from('simulator:secret-of-the-simulator').toString('base64')
 
 export interface GigaChatOptions extends ServerOptions, Partial<GigaChatSettings> {
   readonly credentials?: string
@@ -34,14 +35,14 @@ export interface RunningGigaChat {
 }
 
 export async function startGigaChat(options: GigaChatOptions = {}): Promise<RunningGigaChat> {
-  const { credentials = GIGACHAT_CREDENTIALS } = options
+  const { credentials = DEFAULT_CREDENTIALS } = options
   const server = await startServer(new GigaChatService(credentials, options), options)
   return {
     baseUrl: `${server.url}/api/v1`,
     authUrl: `${server.url}/api/v2/oauth`,
     url: server.url,
     credentials,
-    control: controlOf(server.url),
+    control: server.control,
     close: server.close,
   }
 }
@@ -51,6 +52,7 @@ class GigaChatService implements Service {
   readonly controlRoutes
   readonly #initial: GigaChatSettings
   readonly #oauth: OAuth
+  readonly #balance = new Balance()
   #cache = new PromptCache()
   #settings: GigaChatSettings
   #running = 0
@@ -76,6 +78,7 @@ class GigaChatService implements Service {
   reset(): void {
     this.#settings = this.#initial
     this.#cache = new PromptCache()
+    this.#balance.refill()
   }
 
   #answer(request: WireRequest, exchange: Exchange, headers: Record<string, string>): WireAnswer {
@@ -86,6 +89,8 @@ class GigaChatService implements Service {
     switch (route) {
       case 'GET /api/v1/models':
         return jsonAnswer(200, listModels(), headers)
+      case 'GET /api/v1/balance':
+        return jsonAnswer(200, this.#balance.view(CHAT_MODELS, this.#settings.tokensLeft), headers)
       case 'POST /api/v1/chat/completions':
         return this.#complete(request, exchange, headers)
       case 'POST /api/v1/embeddings':
@@ -93,13 +98,21 @@ class GigaChatService implements Service {
       case 'POST /api/v1/tokens/count':
         return tokensCount(request, headers)
       default:
-        throw new ApiError(404, 'Not Found')
+        return this.#oneModel(route, headers)
     }
+  }
+
+  #oneModel(route: string, headers: Record<string, string>): WireAnswer {
+    const [, id] = /^GET \/api\/v1\/models\/([^/]+)$/.exec(route) ?? []
+    if (id === undefined) throw new ApiError(404, 'Not Found')
+    return jsonAnswer(200, oneModel(id), headers)
   }
 
   #complete(request: WireRequest, exchange: Exchange, headers: Record<string, string>): WireAnswer {
     const chat = readChatRequest(request)
     const model = chatModel(chat.model)
+    const account = model.replace(/:.*$/, '')
+    this.#balance.check(account, this.#settings.tokensLeft)
     if (this.#running >= this.#settings.parallelMax) throw new ApiError(429, 'Too many requests')
     this.#running += 1
     exchange.onEnd(() => {
@@ -109,6 +122,7 @@ class GigaChatService implements Service {
     const promptTokens = chat.messages.reduce((sum, message) => sum + countTokens(message.content), 0)
     const precached = this.#cache.precachedTokens(request.headers['x-session-id'], chat.messages)
     const usage = usageOf(completion, promptTokens, precached)
+    this.#balance.spend(account, usage.total_tokens)
     exchange.commit('completion', request.headers['x-request-id'] ?? null, {
       model,
       stream: chat.stream === true,
@@ -125,7 +139,9 @@ class GigaChatService implements Service {
         method: 'PUT',
         path: 'settings',
         handle: (_, request) => {
-          this.#settings = settingsFrom(readBody(settingsChange, request), this.#settings)
+          const change = readBody(settingsChange, request)
+          if (change.tokensLeft !== undefined) this.#balance.refill()
+          this.#settings = settingsFrom(change, this.#settings)
           return jsonAnswer(200, this.#settings)
         },
       },
@@ -179,5 +195,6 @@ function settingsFrom(given: SettingsGiven, otherwise: GigaChatSettings = DEFAUL
     parallelMax: given.parallelMax ?? otherwise.parallelMax,
     tokenRequestsPerSecond: given.tokenRequestsPerSecond ?? otherwise.tokenRequestsPerSecond,
     expiresAtUnit: given.expiresAtUnit ?? otherwise.expiresAtUnit,
+    tokensLeft: given.tokensLeft ?? otherwise.tokensLeft,
   }
 }

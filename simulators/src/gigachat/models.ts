@@ -2,7 +2,7 @@ import { ApiError } from './errors.ts'
 
 const VERSION = '2.0.28.2'
 
-const CHAT_MODELS = [
+export const CHAT_MODELS = [
   'GigaChat',
   'GigaChat-2',
   'GigaChat-2-Pro',
@@ -18,12 +18,27 @@ const EMBEDDING_DIMENSIONS: Readonly<Record<string, number>> = {
   EmbeddingsGigaR: 2560,
 }
 
-export function listModels(): unknown {
-  const item = (type: string) => (id: string) => ({ id, object: 'model', owned_by: 'salutedevices', type })
+interface ModelItem {
+  readonly id: string
+  readonly object: 'model'
+  readonly owned_by: string
+  readonly type: 'chat' | 'embedder'
+}
+
+export function listModels(): { object: 'list'; data: ModelItem[] } {
+  const item =
+    (type: ModelItem['type']) =>
+    (id: string): ModelItem => ({ id, object: 'model', owned_by: 'salutedevices', type })
   return {
     object: 'list',
     data: [...CHAT_MODELS.map(item('chat')), ...Object.keys(EMBEDDING_DIMENSIONS).map(item('embedder'))],
   }
+}
+
+export function oneModel(id: string): ModelItem {
+  const found = listModels().data.find((item) => item.id === id)
+  if (found === undefined) throw new ApiError(404, 'No such model')
+  return found
 }
 
 /** The versioned name that answers carry. */

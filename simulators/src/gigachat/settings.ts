@@ -12,6 +12,8 @@ export interface GigaChatSettings {
   readonly tokenRequestsPerSecond: number
   /** In which unit `expires_at` is said: milliseconds in reality, seconds in the documentation's example. */
   readonly expiresAtUnit: 'ms' | 's'
+  /** What the account has for each model; setting it fills the account up to it. */
+  readonly tokensLeft: number
 }
 
 export const DEFAULT_SETTINGS: GigaChatSettings = {
@@ -20,6 +22,7 @@ export const DEFAULT_SETTINGS: GigaChatSettings = {
   parallelMax: 10,
   tokenRequestsPerSecond: 10,
   expiresAtUnit: 'ms',
+  tokensLeft: 1_000_000_000,
 }
 
 export const settingsChange = z.strictObject({
@@ -28,4 +31,5 @@ export const settingsChange = z.strictObject({
   parallelMax: z.number().int().min(0).optional(),
   tokenRequestsPerSecond: z.number().int().min(0).optional(),
   expiresAtUnit: z.enum(['ms', 's']).optional(),
+  tokensLeft: z.number().int().min(0).optional(),
 })

@@ -13,7 +13,7 @@ export interface BotCall {
   readonly rate: SendRate | null
 }
 
-export const BOT = { id: 7_000_000_001, is_bot: true, first_name: 'Foothold', username: 'foothold_simulator_bot' }
+const BOT = { id: 7_000_000_001, is_bot: true, first_name: 'Foothold', username: 'foothold_simulator_bot' }
 
 // Counted in UTF-16 units after the entities are parsed.
 const TEXT_MAX = 4096

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { controlOf, type SimulatorControl } from '../control/client.ts'
+import type { SimulatorControl } from '../control/client.ts'
 import { type ControlRoute, readBody } from '../control/routes.ts'
 import { MANAGERS } from '../crm/seed.ts'
 import { jsonAnswer, type WireAnswer } from '../wire/answer.ts'
@@ -11,9 +11,9 @@ import { METHODS } from './methods.ts'
 import { SendRate } from './send-rate.ts'
 
 /** The bot that the simulator knows; another token is refused as the real service does. */
-export const TELEGRAM_TOKEN = '7000000001:simulator-of-telegram'
+const DEFAULT_TOKEN = '7000000001:simulator-of-telegram'
 /** The chat for what belongs to no manager; the managers of the simulated CRM have chats as well. */
-export const TELEGRAM_DEFAULT_CHAT_ID = '700100100'
+const DEFAULT_CHAT_ID = '700100100'
 
 export interface TelegramOptions extends ServerOptions {
   readonly token?: string
@@ -34,16 +34,16 @@ export interface RunningTelegram {
 }
 
 export async function startTelegram(options: TelegramOptions = {}): Promise<RunningTelegram> {
-  const { token = TELEGRAM_TOKEN, chatIds = [], messagesPerSecondPerChat = null } = options
-  const known = [TELEGRAM_DEFAULT_CHAT_ID, ...MANAGERS.map((manager) => manager.telegramChatId), ...chatIds]
+  const { token = DEFAULT_TOKEN, chatIds = [], messagesPerSecondPerChat = null } = options
+  const known = [DEFAULT_CHAT_ID, ...MANAGERS.map((manager) => manager.telegramChatId), ...chatIds]
   const rate = messagesPerSecondPerChat === null ? null : new SendRate(messagesPerSecondPerChat)
   const server = await startServer(new TelegramService(token, new Chats(known), rate), options)
   return {
     apiRoot: server.url,
     url: server.url,
     token,
-    defaultChatId: TELEGRAM_DEFAULT_CHAT_ID,
-    control: controlOf(server.url),
+    defaultChatId: DEFAULT_CHAT_ID,
+    control: server.control,
     close: server.close,
   }
 }

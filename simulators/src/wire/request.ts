@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parseJson } from './lossless-json.ts'
 
 /** What a service does with a body depends on its kind, so a broken one is a value and not an exception. */
-export type WireBody =
+type WireBody =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'form'; readonly value: Readonly<Record<string, string>> }
@@ -20,13 +20,18 @@ export interface WireRequest {
 // GigaChat itself refuses requests of 80 MB; nothing that a test sends is near that, and memory here is shared.
 const BODY_BYTES_MAX = 20 * 1024 * 1024
 
-export async function readRequest(incoming: IncomingMessage): Promise<WireRequest | 'too_large'> {
+export async function readRequest(incoming: IncomingMessage): Promise<WireRequest | 'too_large' | 'broken_off'> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > BODY_BYTES_MAX) return 'too_large'
-    chunks.push(chunk)
+  try {
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > BODY_BYTES_MAX) return 'too_large'
+      chunks.push(chunk)
+    }
+  } catch {
+    // The client went away before it had said what it wants.
+    return 'broken_off'
   }
   const text = Buffer.concat(chunks).toString('utf8')
   const url = new URL(incoming.url ?? '/', 'http://simulator')

@@ -2,10 +2,10 @@
 // written into the ledger.
 
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultPlan } from '../control/faults.ts'
 import type { AnswerState } from '../control/ledger.ts'
 import type { WireAnswer, WireEvent } from './answer.ts'
+import { pauseUnlessGone } from './pause.ts'
 
 export interface Sending {
   readonly response: ServerResponse
@@ -86,9 +86,7 @@ class Sender {
   /** Silence until the client gives up. */
   async #hang(): Promise<AnswerState> {
     const { clientGone } = this.#sending
-    if (!clientGone.aborted) {
-      await new Promise<void>((resolve) => clientGone.addEventListener('abort', () => resolve(), { once: true }))
-    }
+    await doneOrGone(clientGone, () => {})
     return 'aborted'
   }
 
@@ -108,7 +106,7 @@ class Sender {
       if (clientGone.aborted) return 'gone'
       const chunk = allowed.subarray(at, at + size)
       this.bytes += chunk.length
-      await new Promise<void>((resolve) => response.write(chunk, () => resolve()))
+      await doneOrGone(clientGone, (done) => response.write(chunk, done))
     }
     if (clientGone.aborted) return 'gone'
     if (limit === undefined || this.bytes < limit) return 'written'
@@ -119,9 +117,22 @@ class Sender {
   async #end(state: AnswerState): Promise<AnswerState> {
     const { response, clientGone } = this.#sending
     if (clientGone.aborted) return 'aborted'
-    await new Promise<void>((resolve) => response.end(() => resolve()))
+    await doneOrGone(clientGone, (done) => response.end(done))
     return response.writableFinished ? state : 'aborted'
   }
+}
+
+/** Node does not call back for a write whose socket broke, so the client's going ends the wait as well. */
+async function doneOrGone(clientGone: AbortSignal, act: (done: () => void) => void): Promise<void> {
+  await new Promise<void>((resolve) => {
+    if (clientGone.aborted) return resolve()
+    const finish = (): void => {
+      clientGone.removeEventListener('abort', finish)
+      resolve()
+    }
+    clientGone.addEventListener('abort', finish)
+    act(finish)
+  })
 }
 
 function stateOf(written: Exclude<Written, 'written'>): AnswerState {
@@ -132,12 +143,4 @@ function isKept(event: WireEvent, plan: FaultPlan): boolean {
   const fault = plan.no_end_marker
   if (fault === undefined || event.role === 'delta') return true
   return event.role === 'finish' && fault.keepFinish === true
-}
-
-async function pauseUnlessGone(ms: number, clientGone: AbortSignal): Promise<void> {
-  try {
-    await pause(ms, undefined, { signal: clientGone })
-  } catch {
-    // The next write finds that the client has gone.
-  }
 }

@@ -5,12 +5,13 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
+import { controlBy, type SimulatorControl } from '../control/client.ts'
 import { type FaultPlan, Faults } from '../control/faults.ts'
 import { Gates } from '../control/gates.ts'
 import { Ledger } from '../control/ledger.ts'
 import { type ControlRoute, handleControl, isControlPath } from '../control/routes.ts'
 import { jsonAnswer, type WireAnswer } from './answer.ts'
+import { pauseUnlessGone } from './pause.ts'
 import { readRequest, type WireRequest } from './request.ts'
 import { sendAnswer } from './sender.ts'
 
@@ -45,6 +46,7 @@ export interface Service {
 
 export interface RunningServer {
   readonly url: string
+  readonly control: SimulatorControl
   readonly close: () => Promise<void>
 }
 
@@ -63,12 +65,33 @@ export async function startServer(service: Service, options: ServerOptions = {})
   const port = await listen(server, service.name, options.port ?? 0)
   return {
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    control: controlBy((method, path, body) => controlDirectly(simulation, method, path, body)),
     close: async () => {
       simulation.gates.openAll()
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
+}
+
+/** Without a socket, so that a private certificate or a fault of the wire is not in the way. */
+async function controlDirectly(
+  simulation: Simulation,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<{ status: number; text: string }> {
+  const url = new URL(`/_sim/${path}`, 'http://simulator')
+  const answer = await handleControl(simulation, {
+    method,
+    path: decodeURIComponent(url.pathname),
+    query: url.searchParams,
+    headers: {},
+    text: '',
+    body: body === undefined ? { kind: 'none' } : { kind: 'json', value: structuredClone(body) },
+  })
+  if (answer.kind === 'events') throw new Error('control routes answer with one document')
+  return { status: answer.status, text: answer.body }
 }
 
 interface Simulation {
@@ -81,6 +104,7 @@ interface Simulation {
 async function handle(simulation: Simulation, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const clientGone = goneSignal(response)
   const request = await readRequest(incoming)
+  if (request === 'broken_off') return
   if (request === 'too_large') {
     response.writeHead(413, { connection: 'close' }).end()
     return
@@ -103,7 +127,7 @@ async function exchange(
   const seq = ledger.receive(withoutSecret(request, service.secretInPath), ids)
   const atEnd: (() => void)[] = []
 
-  await gates.pass('before', request)
+  await gates.pass('before', request, clientGone)
   if (plan.reset !== undefined) {
     ledger.answer(seq, { state: 'reset' })
     response.socket?.resetAndDestroy()
@@ -119,7 +143,7 @@ async function exchange(
         })
       : faultAnswer(plan.answer)
   ledger.answer(seq, { status: answer.kind === 'whole' ? answer.status : 200 })
-  await gates.pass('after_commit', request)
+  await gates.pass('after_commit', request, clientGone)
 
   try {
     if (plan.drop_after_commit !== undefined) {
@@ -127,12 +151,12 @@ async function exchange(
       ledger.answer(seq, { state: 'dropped' })
       return
     }
-    if (plan.delay !== undefined) await pause(plan.delay.firstByteMs)
+    if (plan.delay !== undefined) await pauseUnlessGone(plan.delay.firstByteMs, clientGone)
     if (clientGone.aborted) {
       ledger.answer(seq, { state: 'aborted' })
       return
     }
-    const afterEvent = (eventsSent: number): Promise<void> => gates.pass('mid_stream', request, eventsSent)
+    const afterEvent = (eventsSent: number): Promise<void> => gates.pass('mid_stream', request, clientGone, eventsSent)
     ledger.answer(seq, await sendAnswer(answer, { response, plan, clientGone, afterEvent }))
   } finally {
     for (const callback of atEnd) callback()

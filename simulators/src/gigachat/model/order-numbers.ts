@@ -5,8 +5,8 @@
 const NUMBERS_MAX = 10
 
 const NOT_ORDERS = [
-  /https?:\/\/\S+/gi,
-  /\S+@\S+\.\S+/g,
+  /https?:\/\/\S{1,2000}/gi,
+  /[^\s@]{1,64}@[^\s@]{1,255}/g,
   // Cards and phones.
   /\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}/g,
   /(?:\+\d{1,3}|\b8)[\s(-]*\d{3}[\s)-]*\d{3}[\s-]*\d{2}[\s-]*\d{2}(?!\d)/g,
@@ -15,8 +15,8 @@ const NOT_ORDERS = [
   /\b\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?(?!\d)/g,
   /\b\d{1,2}:\d{2}(?::\d{2})?/g,
   // Money and measures.
-  /[$€₽£]\s?\d[\d\s.,]*/g,
-  /\d[\d \u00a0.,]*\s?(?:₽|руб\p{L}*|р\.|тыс\p{L}*|rub\p{L}*|usd|eur|dollars?|euros?|%|кг|г|гр|мл|л|см|мм|км|шт|kg|g|ml|cm|mm|km|pcs|дн\p{L}*|день|дня|days?|час\p{L}*|hours?)(?![\p{L}])/giu,
+  /[$€₽£]\s?\d[\d\s.,]{0,24}/g,
+  /\d[\d \u00a0.,]{0,24}\s?(?:₽|руб\p{L}*|р\.|тыс\p{L}*|rub\p{L}*|usd|eur|dollars?|euros?|%|кг|г|гр|мл|л|см|мм|км|шт|kg|g|ml|cm|mm|km|pcs|дн\p{L}*|день|дня|days?|час\p{L}*|hours?)(?![\p{L}])/giu,
   /\b(?:19|20)\d{2}\s?(?:год\p{L}*|г\.)/giu,
 ]
 
@@ -26,7 +26,7 @@ const NAMED = new RegExp(
   'giu',
 )
 const LISTED =
-  /^\s*(?:,|;|\/|и|или|and|or|&)*\s*(?:и|and|или|or)?\s*(?:заказ\p{L}*|orders?)?\s*[№#]?\s*(\d{2,30})(?![\d]|[.,]\d)/iu
+  /^\s*(?:,|;|\/|и|или|and|or|&)*\s*(?:и|and|или|or)?\s*(?:заказ\p{L}*|orders?)?\s*[№#]?\s*(\d{2,30})(?![\d]|[.,]\d)/iuy
 const BARE = /(?<![\d.,+\p{L}-])(?:\p{Lu}{1,3}-)?(\d{4,30})(?![\d\p{L}]|[.,:/-]\d)/gu
 const YEAR = /^(?:19[5-9]|20[0-4])\d$/
 
@@ -36,12 +36,14 @@ export function orderNumbersOf(text: string): string[] {
   const add = (number: string, at: number): void => {
     if (!found.has(number)) found.set(number, at)
   }
+  let readTo = 0
   for (const match of rest.matchAll(NAMED)) {
+    if (match.index < readTo) continue
     add(match[1] as string, match.index)
-    let at = match.index + match[0].length
-    for (let listed = LISTED.exec(rest.slice(at)); listed !== null; listed = LISTED.exec(rest.slice(at))) {
-      at += listed[0].length
-      add(listed[1] as string, at)
+    readTo = match.index + match[0].length
+    for (let listed = listedAt(rest, readTo); listed !== null; listed = listedAt(rest, readTo)) {
+      readTo += listed.text.length
+      add(listed.number, readTo)
     }
   }
   for (const match of rest.matchAll(BARE)) {
@@ -49,4 +51,11 @@ export function orderNumbersOf(text: string): string[] {
   }
   const inOrder = [...found].toSorted(([, a], [, b]) => a - b)
   return inOrder.map(([number]) => number).slice(0, NUMBERS_MAX)
+}
+
+/** The next number of a list that goes on at this place. */
+function listedAt(text: string, at: number): { text: string; number: string } | null {
+  LISTED.lastIndex = at
+  const match = LISTED.exec(text)
+  return match === null ? null : { text: match[0], number: match[1] as string }
 }

@@ -49,8 +49,13 @@ export function readPrompt(chat: ChatRequest): Prompt {
 }
 
 function section(text: string, tag: string): string | null {
-  const found = new RegExp(`^<${tag}>[ \\t]*\\r?\\n([\\s\\S]*?)\\r?\\n?^</${tag}>[ \\t]*$`, 'm').exec(text)
-  return found === null ? null : unescape(found[1] ?? '').trim()
+  const lines = text.split('\n')
+  const start = lines.findIndex((line) => line.trimEnd() === `<${tag}>`)
+  if (start === -1) return null
+  const length = lines.slice(start + 1).findIndex((line) => line.trimEnd() === `</${tag}>`)
+  if (length === -1) return null
+  const inside = lines.slice(start + 1, start + 1 + length).join('\n')
+  return unescape(inside).trim()
 }
 
 function unescape(text: string): string {
