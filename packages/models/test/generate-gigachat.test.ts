@@ -42,9 +42,9 @@ test('GigaChat that falls silent in mid-stream is given up and its request close
   })
   const arrival = peer.arrival(CHAT)
 
-  const text = generate(task, 'generate', { model: client.model, prompt: 'Привет', idleTimeoutMs: 300 })
+  const text = generate(task, 'generate', { model: client.model, prompt: 'Привет', idleTimeoutMs: 2_000 })
 
-  await expect(text).rejects.toMatchObject({ reason: 'llm_unavailable', message: 'GigaChat-2-Pro: no data for 0.3 s.' })
+  await expect(text).rejects.toMatchObject({ reason: 'llm_unavailable', message: 'GigaChat-2-Pro: no data for 2 s.' })
   await (await arrival).aborted
   expect(usages.at(-1)).toMatchObject({ outputTokens: 2, isEstimated: true })
 })

@@ -77,6 +77,18 @@ test('an aborted call counts its tokens by estimate and ends with the reason', a
   expect(usages).toEqual([{ model: 'scripted', inputTokens: 3, outputTokens: 5, isEstimated: true }])
 })
 
+test('an abort before the first word counts what was asked', async () => {
+  const { task, usages, abort } = memoryTask()
+  const model = scriptedModel((signal) => silent(signal))
+  const answer = generate(task, 'g', { model, prompt: 'семь бук' })
+  await vi.waitFor(() => expect(model.requests).toHaveLength(1))
+
+  abort(new Error('Развёртывание'))
+
+  await expect(answer).rejects.toThrow('Развёртывание')
+  expect(usages).toEqual([{ model: 'scripted', inputTokens: 3, outputTokens: 0, isEstimated: true }])
+})
+
 test('a refusal before the first word costs nothing', async () => {
   const { task, usages } = memoryTask()
   const model = scriptedModel(() => failing(new RetryError('занято', { reason: 'llm_rate_limited' })))
@@ -194,6 +206,11 @@ test.each([
     details: { field },
   })
 })
+
+// oxlint-disable-next-line require-yield -- it is silent
+async function* silent(signal: AbortSignal): AsyncGenerator<LlmEvent> {
+  await untilAbort(signal)
+}
 
 // oxlint-disable-next-line require-yield -- it fails before its first word
 async function* failing(error: Error): AsyncGenerator<LlmEvent> {

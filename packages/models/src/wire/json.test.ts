@@ -26,7 +26,7 @@ test('a lone number is read like one in a document', () => {
 test('every document without such numbers is read as JSON.parse reads it', () => {
   // Strings full of digits, quotes and backslashes are what a careless reader would change.
   const tricky = fc.string({ unit: fc.constantFrom('9', '"', '\\', '-', '.', 'e', 'я', '🌍', '\n'), maxLength: 40 })
-  const value = fc.jsonValue()
+  const value = fc.jsonValue().filter(hasSafeNumbersOnly)
 
   fc.assert(
     fc.property(fc.oneof(value, fc.array(tricky), fc.dictionary(tricky, tricky)), (document) => {
@@ -61,3 +61,12 @@ test('what is written is well-formed UTF-16, with bigints as digits', () => {
 
   expect(JSON.parse(written)).toEqual({ half: 'а\uFFFD', whole: '🌍', other: '\uFFFDб', id: '9007199254740993' })
 })
+
+function hasSafeNumbersOnly(document: unknown): boolean {
+  let isSafe = true
+  JSON.stringify(document, (_key, part: unknown) => {
+    if (Number.isInteger(part) && !Number.isSafeInteger(part)) isSafe = false
+    return part
+  })
+  return isSafe
+}
