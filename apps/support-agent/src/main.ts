@@ -9,7 +9,7 @@ const USAGE = `usage: main.ts <mode>
   ask      asks a question and shows the answer as it is written`
 
 /** Each mode loads its own modules alone: a question must not wait for a web server's code. */
-async function main([mode, ...args]: readonly string[]): Promise<number> {
+async function main([mode = '', ...args]: readonly string[]): Promise<number> {
   switch (mode) {
     case 'start': {
       const { start } = await import('./start/start.ts')

@@ -5,6 +5,8 @@
 
 export interface SourceFacts {
   readonly numbers: ReadonlySet<string>
+  /** Those of them that a unit of time follows. */
+  readonly terms: ReadonlySet<string>
   /** `2026-12-05`, and `--12-05` for each of them. */
   readonly dates: ReadonlySet<string>
   readonly links: ReadonlySet<string>
@@ -52,11 +54,15 @@ const DATE_FORMS: readonly { readonly form: RegExp; readonly read: (m: RegExpMat
   },
 ]
 
+/** Of the text around a number, what decides its meaning; the whole of it would cost the square of its length. */
+const NEAR = 40
 const SPACE = '[ \\u00A0\\u202F\\u2009]'
 const NUMBER = re(
   `\\d{1,3}(?:${SPACE}\\d{3})+(?:[.,]\\d{1,2})?(?!\\d)|\\d{1,3}(?:,\\d{3})+(?:\\.\\d{1,2})?(?!\\d)|\\d+(?:[.,]\\d+)?`,
 )
-const LINK = /https?:\/\/[^\s<>"'«»)\]]+|[\p{L}\d._%+-]+@[\p{L}\d.-]+\.\p{L}{2,}/giu
+// Every part is bounded and starts only where no longer one could: an address without its @ is looked at once.
+const LINK =
+  /https?:\/\/[^\s<>"'«»)\]]{1,2000}|(?<![\p{L}\d._%+-])[\p{L}\d._%+-]{1,64}@[\p{L}\d.-]{1,200}\.\p{L}{2,20}/giu
 const CURRENCY_AFTER =
   /^\s?(?:₽|руб|р\.|р(?![\p{L}])|коп|rub|usd|eur|kzt|byn|uah|dollar|euro|ruble|rouble|доллар|евро|тенге|тг|грн|гривен|[$€£₸₴%]|процент|percent)/iu
 const CURRENCY_BEFORE = /(?:[$€£₽₸₴]|rub|usd|eur)\s?$/iu
@@ -67,17 +73,29 @@ const ID_BEFORE =
 
 export function sourceFacts(text: string): SourceFacts {
   const dates = new Set<string>()
+  const numbers = new Set<string>()
+  const terms = new Set<string>()
+  let rest = text
   for (const { form, read } of DATE_FORMS) {
-    for (const match of text.matchAll(form)) {
-      const found = read(match)
-      if (found !== null) dates.add(found).add(found.replace(/^\d{4}/, '-'))
+    rest = rest.replace(form, (...found) => {
+      const date = read(found as unknown as RegExpMatchArray)
+      if (date === null) return found[0] as string
+      dates.add(date).add(date.replace(/^\d{4}/, '-'))
+      // "в 2026 году" is said by every date of that year; its day and month are no numbers of their own.
+      for (const year of date.match(/^\d{4}/) ?? []) for (const set of [numbers, terms]) set.add(year)
+      return ' '
+    })
+  }
+  for (const match of rest.matchAll(NUMBER)) {
+    const isTerm = kindAt(rest, match) === 'term'
+    for (const reading of readings(match[0])) {
+      numbers.add(reading)
+      if (isTerm) terms.add(reading)
     }
   }
-  const numbers = new Set<string>()
-  for (const match of text.matchAll(NUMBER)) for (const reading of readings(match[0])) numbers.add(reading)
   // Also as bare runs of digits: "12 490" may be two numbers, and a part of a longer code is a name of its own.
-  for (const match of text.matchAll(/\d+/g)) numbers.add(canonical(match[0]))
-  return { numbers, dates, links: new Set([...text.matchAll(LINK)].map((m) => link(m[0]))) }
+  for (const match of rest.matchAll(/\d+/g)) numbers.add(canonical(match[0]))
+  return { numbers, terms, dates, links: new Set([...text.matchAll(LINK)].map((m) => link(m[0]))) }
 }
 
 export function statedFacts(draft: string): StatedFact[] {
@@ -100,10 +118,15 @@ export function statedFacts(draft: string): StatedFact[] {
     })
   }
   for (const match of rest.matchAll(NUMBER)) {
-    const kind = kindOf(rest.slice(0, match.index), match[0], rest.slice(match.index + match[0].length))
+    const kind = kindAt(rest, match)
     if (kind !== null) facts.push({ kind, text: match[0], readings: readings(match[0]) })
   }
   return facts
+}
+
+function kindAt(text: string, { 0: number, index }: RegExpExecArray): ReturnType<typeof kindOf> {
+  const end = index + number.length
+  return kindOf(text.slice(Math.max(0, index - NEAR), index), number, text.slice(end, end + NEAR))
 }
 
 function kindOf(before: string, number: string, after: string): 'id' | 'amount' | 'term' | null {

@@ -2,14 +2,17 @@ import { z } from 'zod'
 import { readable } from './readable-text.ts'
 
 /** Digits only. Models write numbers, and "№ 5501"; a number past 2^53 would be rounded, so it is refused. */
-const Digits = z
-  .union([z.string(), z.number().refine(Number.isSafeInteger, 'is too large for a number: write a string'), z.bigint()])
-  .transform((id) =>
-    String(id)
-      .replace(/^\s*[№#]?\s*/, '')
-      .trim(),
-  )
-  .pipe(z.string().regex(/^\d{1,30}$/, 'is not a number of 1 to 30 digits, written as a string'))
+const Digits = z.union([z.string(), z.number(), z.bigint()]).transform((id, context): string => {
+  const digits = String(id)
+    .replace(/^\s*[№#]?\s*/, '')
+    .trim()
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) {
+    context.addIssue({ code: 'custom', message: 'is no exact whole number: write its digits as a string' })
+  } else if (!/^\d{1,30}$/.test(digits)) {
+    context.addIssue({ code: 'custom', message: 'is not a number of 1 to 30 digits, written as a string' })
+  }
+  return digits
+})
 
 const Line = (charactersMax: number): z.ZodType<string> =>
   z

@@ -35,10 +35,11 @@ export function primary(language: string): string {
 
 const CYRILLIC_LANGUAGES = new Set(['ru', 'uk', 'be', 'kk', 'bg', 'sr', 'mk', 'ky', 'tg', 'mn', 'tt'])
 
-/** Whether an answer is plainly in other letters than its language's; names and codes do not count. */
+/** Whether an answer is plainly in other letters than its language's; links and addresses do not count. */
 export function isForeignScript(text: string, language: string): boolean {
-  const cyrillic = count(text, /\p{Script=Cyrillic}/gu)
-  const latin = count(text, /\p{Script=Latin}/gu)
+  const prose = text.replace(/\S*(?::\/\/|@)\S*/g, '')
+  const cyrillic = count(prose, /\p{Script=Cyrillic}/gu)
+  const latin = count(prose, /\p{Script=Latin}/gu)
   if (cyrillic + latin < 20) return false
   if (CYRILLIC_LANGUAGES.has(primary(language))) return cyrillic < latin / 2
   return ['en', 'de', 'fr', 'es', 'it', 'pl'].includes(primary(language)) && latin < cyrillic / 2

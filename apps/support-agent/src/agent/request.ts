@@ -7,20 +7,21 @@ export const TEXT_CHARACTERS_MAX = 100_000
 export const ATTACHMENTS_MAX = 5
 export const ATTACHMENT_BYTES_MAX = 5 * 1024 * 1024
 
-// A number above 2^53 has lost its last digits before anyone could look, so it is refused instead of guessed.
-const ClientId = z.union([
-  z
-    .string()
-    .max(200, 'takes over 200 characters')
-    .transform((id) => readable(id).trim())
-    .pipe(z.string().min(1, 'is empty: name the client')),
-  z
-    .number()
-    .refine(Number.isSafeInteger, 'is a number too large to be exact: send it as a string of digits')
-    .transform(String),
-  // An HTTP server of ours hands over large whole numbers with all their digits.
-  z.bigint().transform(String),
-])
+/** Numbers come from JSON as numbers, and from an HTTP server of ours as bigint where they are large. */
+const ClientId = z.union([z.string(), z.number(), z.bigint()]).transform((id, context): string => {
+  const problem = clientIdProblem(id)
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+  return readable(String(id)).trim()
+})
+
+function clientIdProblem(id: string | number | bigint): string | null {
+  // Its last digits were lost before anyone could look, so it is refused instead of guessed.
+  if (typeof id === 'number' && !Number.isSafeInteger(id))
+    return 'is no exact whole number: send it as a string of digits'
+  const text = String(id).trim()
+  if (text === '') return 'is empty: name the client'
+  return text.length > 200 ? 'takes over 200 characters' : null
+}
 
 const Attachment = z
   .object({

@@ -22,8 +22,8 @@ const PROBLEMS_MAX = 20
 export function verify({ draft, language, context, results }: VerifyInput): string[] {
   const text = draft.trim()
   if (text === '') return ['the draft is empty']
+  if (text.length > DRAFT_CHARACTERS_MAX) return [`the draft takes over ${DRAFT_CHARACTERS_MAX} characters`]
   const problems: string[] = []
-  if (text.length > DRAFT_CHARACTERS_MAX) problems.push(`the draft takes over ${DRAFT_CHARACTERS_MAX} characters`)
   if (isForeignScript(text, language)) problems.push(`the draft is not in the client's language (${language})`)
   if (/<\/?(request|attachments|client|history|knowledge|tool_results|problems|functions)>/i.test(text)) {
     problems.push('the draft repeats the markup of its prompt')
@@ -54,6 +54,7 @@ function problemWith(fact: StatedFact, ours: SourceFacts, theirs: SourceFacts): 
 
 function isIn({ kind, readings, text }: StatedFact, facts: SourceFacts): boolean {
   if (kind === 'link') return readings.some((reading) => facts.links.has(reading))
+  if (kind === 'term') return readings.some((reading) => facts.terms.has(reading))
   if (kind === 'date') return readings.some((reading) => facts.dates.has(reading))
   if (readings.some((reading) => facts.numbers.has(reading))) return true
   // "5501 550": two numbers beside each other that look like one.

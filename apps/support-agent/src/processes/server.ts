@@ -11,9 +11,7 @@ import { log } from './log.ts'
 export async function runServer(config: Config): Promise<number> {
   const end = endRequest()
   const { databaseUrl } = requireSet(config, ['databaseUrl'])
-  const foothold = await connect(databaseUrl, {
-    ...(config.directUrl === null ? {} : { directUrl: config.directUrl }),
-  })
+  const foothold = await connect(databaseUrl, { directUrl: config.directUrl ?? undefined })
   let listening: Listening
   try {
     listening = await serve({

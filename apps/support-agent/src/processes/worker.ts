@@ -8,12 +8,10 @@ import { log } from './log.ts'
 export async function runWorker(config: Config): Promise<number> {
   const end = endRequest()
   const services = requireSet(config, ['databaseUrl', 'gigachat', 'crm', 'telegram'])
-  const { agent, close } = await compose(services, log)
-  const foothold = await connect(services.databaseUrl, {
-    ...(config.directUrl === null ? {} : { directUrl: config.directUrl }),
-  })
+  const composition = await compose(services, log)
+  const foothold = await connect(services.databaseUrl, { directUrl: config.directUrl ?? undefined })
   const worker = foothold.worker({
-    agents: [agent],
+    agents: [composition.agent],
     ...(config.release === null ? {} : { release: config.release }),
   })
   await worker.start()
@@ -23,6 +21,6 @@ export async function runWorker(config: Config): Promise<number> {
   void end.hurried.then(() => worker.drain({ graceMs: 0 }))
   const { leftBehind } = await worker.drain()
   await foothold.close()
-  await close()
+  await composition.close()
   return leftBehind.length === 0 ? 0 : 1
 }

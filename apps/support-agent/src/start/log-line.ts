@@ -6,7 +6,7 @@ export function readableLine(name: string, line: string, paint: Paint): string {
   if (entry === null) return `${paint('dim', name.padEnd(NAME_WIDTH))} ${harmless(line)}`
   const { time, level, message, task, step, worker: _worker, attempt, ...rest } = entry
   const colour = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : message === 'task completed' ? 'green' : null
-  const what = harmless([message, step].filter((part) => part !== undefined).join(' '))
+  const what = harmless(typeof step === 'string' ? `${message} ${step}` : message)
   const parts = [
     paint('dim', clock(time)),
     paint('cyan', name.padEnd(NAME_WIDTH)),
@@ -35,9 +35,10 @@ function entryOf(line: string): Entry | null {
 
 function shown(field: string, value: unknown): string[] {
   if (value === null || value === undefined) return []
-  if (field === 'ms') return [`${String(value)} ms`]
+  if (field === 'ms' && typeof value === 'number') return [`${value} ms`]
   if (field === 'error' && typeof value === 'object') {
-    return [harmless(String((value as { message?: unknown }).message ?? 'error'))]
+    const { message } = value as { message?: unknown }
+    return [harmless(typeof message === 'string' ? message : 'error')]
   }
   return [harmless(`${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`.slice(0, 300))]
 }

@@ -56,7 +56,7 @@ export async function start({ config, module, workingFolder }: StartOptions): Pr
     if (signals.isRequested()) return await stopAll()
 
     const simulated = SIMULATED_SERVICES.filter((service) => config[service] === null)
-    const simulators = await startSimulators(simulated, keep, workingFolder, stops, signals.onHurry)
+    const simulators = await startSimulators(simulated, keep, workingFolder, stops, (hurry) => signals.onHurry(hurry))
     if (simulated.length > 0) say(`simulators listen (${simulated.join(', ')})`)
     if (signals.isRequested()) return await stopAll()
 
