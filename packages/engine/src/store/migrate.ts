@@ -141,8 +141,13 @@ async function createLedger(session: pg.Client): Promise<void> {
 type Read = <Row>(text: string) => Promise<Row[]>
 
 async function readApplied(run: Read): Promise<readonly AppliedMigration[]> {
-  const found = await run<{ found: boolean }>(`select to_regclass('foothold.migrations') is not null as found`)
-  if (found[0]?.found !== true) return []
+  // A scan, not to_regclass(): that may answer from the session's cache, which, in the transaction that has just waited
+  // for the lock, still knows that there was no such table.
+  const found = await run<{ found: number }>(
+    `select 1 as found from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'foothold' and c.relname = 'migrations'`,
+  )
+  if (found.length === 0) return []
   return run<AppliedMigration>(`select version, checksum, breaking from foothold.migrations order by version`)
 }
 

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { embedMigrations } from '../../scripts/embed-migrations.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { migrate, requireSchema, schemaVersion } from '../../src/store/migrate.ts'
+import { checksumOf, migrate, requireSchema, schemaVersion } from '../../src/store/migrate.ts'
 import { MIGRATIONS } from '../../src/store/migrations/embedded.ts'
 import { createEmptyDatabase } from './empty-database.ts'
 
@@ -83,6 +83,27 @@ test('a process killed in mid-migration leaves nothing half done, and the others
   expect(ends.map((end) => end.code)).toEqual([0, 0])
   const rows = await world.sql.query('select version from foothold.migrations')
   expect(rows.rowCount).toBe(KNOWN)
+})
+
+test('a process that waited while another one migrated sees what that one did', async () => {
+  await using world = await setup()
+  await world.sql.query('begin; select pg_advisory_xact_lock(7381240860042554468)')
+  const waiting = migrate({ url: world.url })
+  await untilBlocked(world.url)
+  await world.sql.query(`
+    create schema foothold;
+    create table foothold.migrations (version int, name text, checksum text, applied_at timestamptz, breaking boolean)`)
+  for (const migration of MIGRATIONS) {
+    await world.sql.query('insert into foothold.migrations values ($1, $2, $3, now(), false)', [
+      migration.version,
+      migration.name,
+      checksumOf(migration),
+    ])
+    await world.sql.query(migration.sql)
+  }
+  await world.sql.query('commit')
+
+  expect(await waiting).toEqual({ version: KNOWN, applied: [] })
 })
 
 test('a role without the right to create anything can start once someone has migrated', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { createClient } from '../../src/client/client.ts'
 import { agent } from '../../src/protocol/agent.ts'
+import type { TaskHandle } from '../../src/protocol/foothold.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { support, worlds } from './client-world.ts'
@@ -150,7 +151,8 @@ test('workers and agents are listed as they registered', async () => {
 
 test('a result waits for the end of its task, is the output as a resume would see it, and comes for many at once', async () => {
   await using world = await openWorld()
-  const handles = await Promise.all(['а', 'б', 'в'].map((text) => world.client.submit(support, { text })))
+  const handles: TaskHandle<unknown>[] = []
+  for (const text of ['а', 'б', 'в']) handles.push(await world.client.submit(support, { text }))
   const results = Promise.all(handles.map((handle) => handle.result()))
   for (const handle of handles) {
     await world.hand.complete(await world.hand.claim(handle.id), { at: new Date(5), of: handle.id })
