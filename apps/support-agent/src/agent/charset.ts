@@ -53,17 +53,24 @@ function likeliest(bytes: Buffer): Decoded {
 
 /**
  * The same bytes are letters in all three charsets, in koi8-r with small and capital letters exchanged. Real Russian has
- * small letters after letters, and the frequent ones often.
+ * its frequent letters often, its rare ones rarely, and no capital after a small letter.
  */
 function russianness(text: string): number {
   let score = 0
   let previous = ''
   for (const character of text) {
-    if (/[оеаинтсрвл]/.test(character)) score += 2
-    else if (/[а-яё]/.test(character)) score += 1
-    else if (/[А-ЯЁ]/.test(character)) score += /[а-яё]/.test(previous) ? -3 : 0
-    else if (character > '\u007F' && !/[«»—–№…“”„’°\u00A0]/.test(character)) score -= 3
+    const letter = character.toLowerCase()
+    if (/[а-яё]/.test(letter)) {
+      const isCapital = letter !== character
+      score += FREQUENT.has(letter) ? 2 : RARE.has(letter) ? 0 : 1
+      if (isCapital) score -= /[а-яё]/.test(previous) ? 4 : 0.5
+    } else if (character > '\u007F' && !/[«»—–№…“”„’°\u00A0]/.test(character)) {
+      score -= 3
+    }
     previous = character
   }
   return score
 }
+
+const FREQUENT = new Set('оеаинтсрвл')
+const RARE = new Set('фэщцхюъё')

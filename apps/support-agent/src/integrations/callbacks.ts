@@ -23,6 +23,8 @@ export function callbacks(policy: ReplyPolicy): Callbacks {
   }
 }
 
+const BODY_PATIENCE_MS = 2_000
+
 interface PostAnswer {
   readonly status: number
   readonly retryAfterMs: number | null
@@ -46,8 +48,9 @@ function post(
     // No agent: a kept connection would skip the look-up, and with it the check.
     const sent = request(url, { method: 'POST', headers, signal, agent: false, lookup: guardedLookup(policy) })
     sent.on('response', (response) => {
-      // A 1xx or a body without an end must not hold the step: the status is all that counts.
-      response.destroy()
+      // The status is all that counts; a body without an end must not hold the socket.
+      response.resume()
+      setTimeout(() => response.destroy(), BODY_PATIENCE_MS).unref()
       resolve({ status: response.statusCode ?? 0, retryAfterMs: retryAfterMs(response.headers['retry-after'] ?? null) })
     })
     sent.on('error', (error) => reject(signal.aborted ? (signal.reason as Error) : connectionFailure(error)))
