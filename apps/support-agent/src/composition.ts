@@ -9,8 +9,8 @@ import { callbacks } from './integrations/callbacks.ts'
 import { seedKnowledge } from './integrations/knowledge.ts'
 import { createMemory } from './integrations/memory.ts'
 import { migrate } from './integrations/migrations.ts'
-import type { ReplyPolicy } from './integrations/reply-address.ts'
 import { telegram } from './integrations/telegram.ts'
+import type { ReplyPolicy } from './reply-address.ts'
 
 export interface Services {
   readonly databaseUrl: string

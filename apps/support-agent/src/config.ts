@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import type { ReplyPolicy } from './integrations/reply-address.ts'
+import type { ReplyPolicy } from './reply-address.ts'
 
 /** The only place that reads the environment. Everything wrong is said at once, each with its cure. */
 export interface Config {

@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callbacks } from '../src/integrations/callbacks.ts'
-import { addressProblem, replyToProblem } from '../src/integrations/reply-address.ts'
 import type { CallbackBody } from '../src/ports.ts'
+import { addressProblem, replyToProblem } from '../src/reply-address.ts'
 
 interface Received {
   readonly headers: IncomingHttpHeaders

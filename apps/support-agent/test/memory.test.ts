@@ -41,7 +41,9 @@ function vectorOf(text: string): number[] {
   const vector = Array.from({ length: DIMENSIONS }, () => 0)
   for (const word of text.toLowerCase().match(/\p{L}{3,}/gu) ?? []) {
     const stem = word.slice(0, 5)
-    const slot = [...stem].reduce((hash, letter) => (hash * 31 + (letter.codePointAt(0) as number)) % DIMENSIONS, 7)
+    const slot = stem
+      .split('')
+      .reduce((hash, letter) => (hash * 31 + (letter.codePointAt(0) as number)) % DIMENSIONS, 7)
     vector[slot] = (vector[slot] as number) + 1
   }
   return vector

@@ -90,10 +90,10 @@ test('a short pause is waited for by the engine, a long one leaves the step', as
 test('a wrong token is final, and its error does not show it', async () => {
   const other = telegram({ token: '123:SECRET', apiRoot: simulator.apiRoot, defaultChatId: null })
 
-  const error = await other.send(MANAGER, 'a', signal).catch((thrown: unknown) => thrown as Error)
+  const error = (await other.send(MANAGER, 'a', signal).catch((thrown: unknown) => thrown)) as Error
 
   expect(error).toMatchObject({ name: 'TerminalError', reason: 'telegram_rejected' })
-  expect(JSON.stringify(error) + String(error)).not.toContain('SECRET')
+  expect(JSON.stringify(error) + error.message + error.stack).not.toContain('SECRET')
 })
 
 test('after a lost answer nobody claims to know: one request, unknown outcome', async () => {

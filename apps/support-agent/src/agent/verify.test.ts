@@ -47,7 +47,7 @@ describe('a draft passes when every figure stands in a source, however it is wri
     '1. Проверьте упаковку.\n2. Сохраните чек.\n3) Напишите нам.',
     'Здравствуйте! Передали ваш вопрос коллегам.',
   ])('%s', (draft) => {
-    expect(problems(draft, /^Order/.test(draft) ? 'en' : 'ru')).toEqual([])
+    expect(problems(draft, draft.startsWith('Order') ? 'en' : 'ru')).toEqual([])
   })
 })
 
@@ -67,7 +67,7 @@ describe('a figure that no source states is a problem', () => {
     ['Подробно: https://evil.example/pay', 'https://evil.example/pay'],
     ['Пишите на refund@evil.example', 'refund@evil.example'],
   ])('%s', (draft, figure) => {
-    const found = problems(draft, /^Arrives/.test(draft) ? 'en' : 'ru')
+    const found = problems(draft, draft.startsWith('Arrives') ? 'en' : 'ru')
 
     expect(found.join('\n')).toContain(figure)
     expect(found.join('\n')).toContain('stands in no source')

@@ -3,8 +3,8 @@ import http from 'node:http'
 import https from 'node:https'
 import { ReasonedError, RetryError, TerminalError } from 'foothold'
 import type { Callbacks } from '../ports.ts'
+import { addressProblem, type ReplyPolicy, replyToProblem } from '../reply-address.ts'
 import { retryAfterMs } from './outside-call.ts'
-import { addressProblem, type ReplyPolicy, replyToProblem } from './reply-address.ts'
 
 /**
  * Posts replies to addresses that come from requests, so from strangers. The address is judged where the connection is

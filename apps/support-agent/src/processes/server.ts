@@ -3,7 +3,7 @@ import { HttpProblem, type Listening, serve } from '@foothold/server'
 import { agent, connect } from 'foothold'
 import { SupportRequest } from '../agent/request.ts'
 import { type Config, requireSet } from '../config.ts'
-import { type ReplyPolicy, replyToProblem } from '../integrations/reply-address.ts'
+import { type ReplyPolicy, replyToProblem } from '../reply-address.ts'
 import { endRequest, tellReady } from './lifeline.ts'
 import { log } from './log.ts'
 
