@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startGigaChat } from '../src/index.ts'
+import { selfSigned } from './self-signed.ts'
 
 test('behind a private certificate a client needs that authority, and the control does not', async () => {
   const tls = selfSigned()
@@ -28,17 +25,4 @@ function statusOf(url: string, ca: string): Promise<number | undefined> {
       .on('error', reject)
       .end()
   })
-}
-
-function selfSigned(): { key: string; cert: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'simulator-tls-'))
-  try {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-    const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-    execFileSync('openssl', ['req', '-x509', ...newKey, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
 }
