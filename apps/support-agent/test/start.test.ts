@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createTestDatabase, type TestDatabase } from 'foothold/testing'
+import { afterEach, beforeEach, expect, inject, test } from 'vitest'
+import { closedPort } from './closed-port.ts'
+
+/** The program itself, as `npm start` and `npm run ask` run it, in a folder of its own. */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
+
+let database: TestDatabase
+let folder: string
+let port: number
+const running: Program[] = []
+
+beforeEach(async () => {
+  database = await createTestDatabase(inject('postgresUrl'))
+  folder = mkdtempSync(join(tmpdir(), 'foothold-start-'))
+  // `--import tsx` is looked for from the current folder.
+  symlinkSync(MODULES, join(folder, 'node_modules'))
+  port = await closedPort()
+})
+afterEach(async () => {
+  for (const program of running.splice(0)) {
+    if (program.process.exitCode === null && program.process.signalCode === null) {
+      program.process.kill('SIGKILL')
+      await once(program.process, 'close')
+    }
+  }
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Program {
+  readonly process: ChildProcess
+  readonly lines: string[]
+  said(form: RegExp): Promise<RegExpExecArray>
+  ended(): Promise<number | null>
+}
+
+function program(mode: string, args: readonly string[] = [], environment: Record<string, string> = {}): Program {
+  const child = spawn(process.execPath, ['--conditions=@foothold/source', '--import', 'tsx', MAIN, mode, ...args], {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: database.url,
+      PORT: String(port),
+      WORKERS: '1',
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const outputs = [child.stdout, child.stderr].map((input) => createInterface({ input }))
+  for (const output of outputs) output.on('line', (line) => lines.push(line))
+  const closed = once(child, 'close')
+  const said = async (form: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      for (const line of lines) {
+        const found = form.exec(line)
+        if (found !== null) return found
+      }
+      const isOver = await Promise.race([
+        closed.then(() => true),
+        ...outputs.map((o) => once(o, 'line').then(() => false)),
+      ])
+      if (isOver) throw new Error(`${mode} ended without a line like ${form}:\n${lines.join('\n')}`)
+    }
+  }
+  const started = { process: child, lines, said, ended: async () => ((await closed) as [number | null])[0] }
+  running.push(started)
+  return started
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('start, ask, Ctrl-C: an answer on stdout, everything stopped in order, exit 0', { timeout: 120_000 }, async () => {
+  const system = program('start')
+  const [, workerPid] = await system.said(/worker-1 +pid (\d+)/)
+
+  const question = program('ask', ['Где мой заказ 5501?'])
+  expect(await question.ended()).toBe(0)
+  system.process.kill('SIGINT')
+  system.process.kill('SIGINT')
+
+  expect(await system.ended()).toBe(0)
+  expect(question.lines.join('\n')).toContain('Передан в доставку')
+  expect(question.lines.filter((line) => line.startsWith('✓')).map((line) => line.slice(2))).toEqual(
+    expect.arrayContaining([
+      'retrieve',
+      'plan',
+      'tool_call:order-5501',
+      'tool_call:ticket',
+      'generate',
+      'verify',
+      'store',
+      'notify',
+    ]),
+  )
+  expect(system.lines.filter((line) => line.startsWith('stopping'))).toEqual([
+    'stopping the server',
+    'stopping the workers',
+    'stopping the simulators',
+  ])
+  expect(isAlive(Number(workerPid))).toBe(false)
+})
+
+test('a worker that is killed is started again, and a killed supervisor leaves no child behind', {
+  timeout: 120_000,
+}, async () => {
+  const system = program('start')
+  const [, firstPid] = await system.said(/worker-1 +pid (\d+)/)
+  process.kill(Number(firstPid), 'SIGKILL')
+  await system.said(/worker-1 ended \(SIGKILL\)/)
+  const started = () => system.lines.filter((line) => line.includes('"worker started"'))
+  await expect.poll(() => started().length, { timeout: 60_000 }).toBe(2)
+  const pids = started().map((line) => Number(/:(\d+):/.exec((JSON.parse(line) as { worker: string }).worker)?.[1]))
+
+  system.process.kill('SIGKILL')
+
+  await expect.poll(() => pids.filter(isAlive), { timeout: 30_000 }).toEqual([])
+  const page = () =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      () => 'up',
+      () => 'down',
+    )
+  await expect.poll(page, { timeout: 30_000 }).toBe('down')
+})
+
+test('what cannot be is said in one line: a taken port, a wrong variable, no server to ask', {
+  timeout: 90_000,
+}, async () => {
+  const { port: taken } = new URL(inject('postgresUrl'))
+  const busy = program('start', [], { PORT: taken })
+  const wrong = program('start', [], { WORKERS: 'many' })
+  const alone = program('ask', ['Где заказ?'])
+  const unset = program('worker')
+
+  expect([await busy.ended(), await wrong.ended(), await alone.ended(), await unset.ended()]).toEqual([1, 1, 3, 1])
+  expect(busy.lines).toEqual([
+    expect.stringMatching(`PORT ${taken} on 127.0.0.1 is taken: .*PORT=${Number(taken) + 1} npm start`),
+  ])
+  expect(wrong.lines).toEqual(['WORKERS is "many": use a whole number from 1 to 64.'])
+  expect(alone.lines).toEqual([expect.stringContaining('Start it first: npm start')])
+  expect(unset.lines).toEqual([
+    expect.stringContaining('GIGACHAT_CREDENTIALS, CRM_URL, TELEGRAM_BOT_TOKEN are not set'),
+  ])
+})
