@@ -222,6 +222,45 @@ test('a refusal of the CRM is not repeated: its own words reach the dead letter,
   ])
 })
 
+test('a request that was never checked and does not fit ends with a person who is told, not with a crash', async () => {
+  const handle = await foothold.submit('support', {
+    client: { id: 102 },
+    text: 'Где заказ?',
+    locale: 5,
+    attachments: 'нет',
+  })
+
+  await expect(handle.result({ timeoutMs: 25_000 })).rejects.toMatchObject({ code: 'TASK_DEAD_LETTER' })
+
+  await expect.poll(() => messages(), { timeout: 20_000 }).toHaveLength(1)
+  expect((await messages())[0]).toMatchObject({ chatId: '5366182128746793135' })
+  expect(await replies(handle.id)).toEqual([
+    { body: expect.stringContaining('специалисту'), outcome: 'handed_to_person' },
+  ])
+})
+
+test('a dead letter that a person resumes after the cause is gone ends with the real answer as its one reply', async () => {
+  const refusal = {
+    kind: 'answer',
+    status: 403,
+    body: { error: 'ACCESS_DENIED', error_description: 'Нет доступа' },
+  } as const
+  await simulators.crm.control.fault({ match: { path: 'crm.item.add' }, times: null, fault: refusal })
+  const handle = await ask('Где мой заказ 5501?')
+  await expect(handle.result({ timeoutMs: 25_000 })).rejects.toMatchObject({ code: 'TASK_DEAD_LETTER' })
+  await expect.poll(() => replies(handle.id), { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(() => messages(), { timeout: 20_000 }).toHaveLength(1)
+  await simulators.crm.control.clearFaults()
+
+  await foothold.resume(handle.id)
+  const { reply } = await handle.result({ timeoutMs: 25_000 })
+
+  expect(await replies(handle.id)).toEqual([{ body: reply, outcome: 'answered' }])
+  expect(await tickets()).toHaveLength(1)
+  const prompts = (await simulators.gigachat.control.ledger()).committed.filter(({ kind }) => kind === 'completion')
+  expect(prompts).toHaveLength(2)
+})
+
 test('history is remembered: the next request of the client is prompted with the last answer', async () => {
   const first = await answerTo('Где мой заказ 5507?', 'история')
   await answerTo('А что с оплатой?', 'история')

@@ -10,6 +10,9 @@ export interface Summary {
   readonly paint: Paint
 }
 
+/** Where `ask` looks by itself. */
+const DEFAULT_URL = 'http://127.0.0.1:4400'
+
 /** What runs where, and what to type next. */
 export function whatRunsWhere({ url, isTokenSet, database, simulators, workers, paint }: Summary): string {
   const rows: [string, string][] = [
@@ -36,7 +39,7 @@ export function whatRunsWhere({ url, isTokenSet, database, simulators, workers, 
     ...notes,
     '',
     paint('bold', 'Try it (in another terminal):'),
-    '  npm run ask -- "Где мой заказ 5501?"',
+    `  npm run ask -- ${url === DEFAULT_URL ? '' : `--url ${url} `}"Где мой заказ 5501?"`,
     `  curl ${url}/v1/tasks${authorization} -H 'content-type: application/json' -d '${input}'`,
     `  kill -9 ${victim}    in the middle of an answer: another worker goes on from the last finished step`,
     '',
