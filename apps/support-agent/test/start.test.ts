@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { startSimulators } from '@foothold/simulators'
 import { createTestDatabase, type TestDatabase } from 'foothold/testing'
 import { afterEach, beforeEach, expect, inject, test } from 'vitest'
 import { closedPort } from './closed-port.ts'
@@ -138,6 +139,49 @@ test('a worker that is killed is started again, and a killed supervisor leaves n
       () => 'down',
     )
   await expect.poll(page, { timeout: 30_000 }).toBe('down')
+})
+
+test('killed between the commit of the CRM and the storing of its answer: another worker finds the ticket and makes no second one', {
+  timeout: 180_000,
+}, async () => {
+  const simulators = await startSimulators({ gigachat: { chunkDelayMs: 0 } })
+  try {
+    const { gigachat, crm, telegram } = simulators
+    const environment = {
+      GIGACHAT_CREDENTIALS: gigachat.credentials,
+      GIGACHAT_BASE_URL: gigachat.baseUrl,
+      GIGACHAT_AUTH_URL: gigachat.authUrl,
+      CRM_URL: crm.baseUrl,
+      TELEGRAM_API_ROOT: telegram.apiRoot,
+      TELEGRAM_BOT_TOKEN: telegram.token,
+      TELEGRAM_DEFAULT_CHAT_ID: telegram.defaultChatId,
+    }
+    await crm.control.gate({ name: 'committed', match: { path: 'crm.item.add' }, point: 'after_commit', times: 1 })
+    const victim = program('worker', [], environment)
+    await victim.said(/"worker started"/)
+    const server = program('server')
+    await server.said(/"server listens"/)
+    const question = program('ask', ['Где мой заказ 5501?', '--client', '101'])
+    await crm.control.waitForGate('committed', { timeoutMs: 60_000 })
+    victim.process.kill('SIGKILL')
+    await victim.ended()
+    await crm.control.openGate('committed')
+    program('worker', [], environment)
+
+    expect(await question.ended()).toBe(0)
+
+    const ledger = await crm.control.ledger()
+    expect(ledger.committed.filter(({ kind }) => kind === 'crm.item')).toHaveLength(1)
+    expect(ledger.received.filter(({ path }) => path.includes('crm.item.add'))).toHaveLength(1)
+    const { messages } = (await telegram.control.call('GET', 'messages')) as { messages: unknown[] }
+    expect(messages).toHaveLength(1)
+    const { committed } = await gigachat.control.ledger()
+    expect(committed.filter(({ kind }) => kind === 'completion')).toHaveLength(2)
+    server.process.kill('SIGTERM')
+    expect(await server.ended()).toBe(0)
+  } finally {
+    await simulators.close()
+  }
 })
 
 test('what cannot be is said in one line: a taken port, a wrong variable, no server to ask', {
