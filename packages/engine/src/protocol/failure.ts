@@ -32,7 +32,7 @@ export function failureOf(error: unknown): Failure {
     return { reason: named.reason, code: 'TERMINAL', message, retryable: false, afterMs: 0, isDefinite: true }
   }
   if (brand === 'retry') {
-    const afterMs = Math.max(0, named.afterMs ?? 0)
+    const afterMs = boundedDelayMs(named.afterMs)
     return { reason: named.reason, code: 'RETRY', message, retryable: true, afterMs, isDefinite: true }
   }
   if (brand === 'reasoned') {
@@ -53,17 +53,34 @@ export function failureOf(error: unknown): Failure {
   return { reason: 'step_failed', code: 'FAILED', message, retryable: true, afterMs: 0, isDefinite: false }
 }
 
+/** A Retry-After of another planet must not park a task for years; nor must one that is no number stop the retry. */
+const AFTER_MS_MAX = 86_400_000
+
+function boundedDelayMs(ms: number | undefined): number {
+  return ms === undefined || Number.isNaN(ms) ? 0 : Math.min(AFTER_MS_MAX, Math.max(0, ms))
+}
+
 function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '' && error.errors.length > 0) {
+    return messageOf(error.errors[0])
+  }
   if (error instanceof Error) {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
     return `${error.name === 'Error' ? '' : `${error.name}: `}${error.message}${cause}`
   }
-  return typeof error === 'string' ? error : `thrown: ${String(error)}`
+  if (typeof error === 'string') return error
+  try {
+    return `thrown: ${String(error)}`
+  } catch {
+    return 'thrown: a value that has no text'
+  }
 }
 
 const ATTEMPTS_MAX = 5
 const FIRST_DELAY_MS = 1_000
 const DELAY_MAX_MS = 60_000
+/** Of the full delay: what is tried without a limit of tries must not be tried in a hot loop. */
+const DELAY_FLOOR = 0.05
 
 export type RetryDecision = { readonly kind: 'retry'; readonly delayMs: number } | { readonly kind: 'final' }
 
@@ -77,7 +94,7 @@ export function decideRetry(failure: Failure, tries: number, policy: RetryPolicy
   if (!failure.retryable) return { kind: 'final' }
   if (tries >= attemptsMax && !isUnavailability(failure.reason)) return { kind: 'final' }
   const ceilingMs = Math.min(delayMaxMs, firstDelayMs * 2 ** Math.min(tries - 1, 30))
-  if (failure.afterMs === 0) return { kind: 'retry', delayMs: Math.round(random() * ceilingMs) }
+  if (failure.afterMs === 0) return { kind: 'retry', delayMs: Math.round(Math.max(random(), DELAY_FLOOR) * ceilingMs) }
   const spreadMs = Math.max(ceilingMs, failure.afterMs / 5)
   return { kind: 'retry', delayMs: Math.round(failure.afterMs + random() * spreadMs) }
 }

@@ -24,6 +24,7 @@ export function checkKey(field: string, value: unknown): void {
 function keyProblem(value: unknown): string | null {
   if (typeof value !== 'string') return `${show(value)} is not a string`
   if (value === '') return 'it is empty'
+  if (value.length > NAME_BYTES_MAX) return `it has ${value.length} characters, the limit is ${NAME_BYTES_MAX} bytes`
   if (value.includes('\0')) return 'it contains U+0000'
   if (/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(value)) {
     return 'it contains half of a surrogate pair'
@@ -43,5 +44,5 @@ export function utf8Bytes(text: string): number {
 }
 
 function show(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 120)) : String(value)
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 120)) : `a value of type ${typeof value}`
 }
