@@ -19,10 +19,10 @@ export interface World {
   readonly foothold: Foothold
   readonly log: readonly LogLine[]
   /** A worker with a short heartbeat (100 ms) and lease (1 s), stopped with the test. */
-  worker(agents: readonly Agent[], options?: Partial<WorkerOptions>): Promise<Worker>
-  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>
+  readonly worker: (agents: readonly Agent[], options?: Partial<WorkerOptions>) => Promise<Worker>
+  readonly query: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>
   /** A session of its own, to hold transactions open. */
-  session(): Promise<pg.Client>
+  readonly session: () => Promise<pg.Client>
 }
 
 export interface LogLine {
