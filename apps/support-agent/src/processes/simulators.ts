@@ -19,6 +19,9 @@ export interface SimulatorsReady {
   readonly urls: { readonly [S in SimulatedService]?: string }
 }
 
+/** Between pieces of an answer: slow enough to be read, and to be interrupted; a real answer takes longer still. */
+const CHUNK_DELAY_MS = 120
+
 /** The stand-ins of GigaChat, the CRM and Telegram, as far as they are wanted, in a process of their own. */
 export async function runSimulators({ ports, crmSecret, crmDataFile }: SimulatorSettings): Promise<number> {
   const end = endRequest()
@@ -26,7 +29,7 @@ export async function runSimulators({ ports, crmSecret, crmDataFile }: Simulator
   const urls: { [S in SimulatedService]?: string } = {}
   const closing: (() => Promise<void>)[] = []
   if (ports.gigachat !== undefined) {
-    const gigachat = await startGigaChat({ port: ports.gigachat })
+    const gigachat = await startGigaChat({ port: ports.gigachat, chunkDelayMs: CHUNK_DELAY_MS })
     closing.push(gigachat.close)
     urls.gigachat = gigachat.url
     environment['GIGACHAT_CREDENTIALS'] = gigachat.credentials
