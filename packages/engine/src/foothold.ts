@@ -5,7 +5,7 @@ import { startReaper } from './maintenance/reap.ts'
 import { FootholdError } from './protocol/errors.ts'
 import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol/foothold.ts'
 import { type Database, openDatabase } from './store/database.ts'
-import { migrate } from './store/migrate.ts'
+import { migrate, requireSchema } from './store/migrate.ts'
 import { createNotifier } from './store/notify.ts'
 import { createWorker } from './worker/worker.ts'
 
@@ -16,7 +16,7 @@ const HEARTBEAT_MS = 5_000
 
 /**
  * Connects, and brings the schema up to date unless told not to.
- * @throws DATABASE_URL_MISSING, DATABASE_UNAVAILABLE, SCHEMA_NEWER, MIGRATION_CHANGED
+ * @throws DATABASE_URL_MISSING, DATABASE_UNAVAILABLE, SCHEMA_MISSING, SCHEMA_NEWER, MIGRATION_CHANGED
  */
 export async function connect(url: string | undefined, options: ConnectOptions = {}): Promise<Foothold> {
   if (url === undefined || url === '') throw new FootholdError('DATABASE_URL_MISSING', {})
@@ -33,6 +33,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
     })
   const poolSize = options.poolSize ?? POOL_SIZE
   const db = open(poolSize)
+  if (options.migrate === false) await requireOrClose(db)
   const notifier = createNotifier(db, logger)
   const client = createClient({ db, notifier })
   const workers = new Set<{ drain(): Promise<unknown> }>()
@@ -63,6 +64,15 @@ export async function connect(url: string | undefined, options: ConnectOptions =
       closing ??= close()
       return closing
     },
+  }
+}
+
+async function requireOrClose(db: Database): Promise<void> {
+  try {
+    await requireSchema(db)
+  } catch (error) {
+    await db.close()
+    throw error
   }
 }
 

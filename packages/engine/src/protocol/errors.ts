@@ -9,7 +9,8 @@ const MESSAGES = {
     'No database URL was given. Set DATABASE_URL, for example postgres://user:password@127.0.0.1:5432/app, or pass it to connect().',
   DATABASE_UNAVAILABLE: (d: { readonly doing: string; readonly waitedMs: number }): string =>
     `PostgreSQL did not answer within ${d.waitedMs} ms while ${d.doing}.`,
-  SCHEMA_MISSING: (): string => 'The foothold schema is not installed: call connect() without `migrate: false` once.',
+  SCHEMA_MISSING: (): string =>
+    'The foothold schema is missing, or older than this library: call connect() without `migrate: false` once.',
   SCHEMA_NEWER: (d: { readonly found: number; readonly known: number }): string =>
     `The database's foothold schema is at version ${d.found}, this library knows ${d.known}: update the library.`,
   MIGRATION_CHANGED: (d: { readonly version: number }): string =>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { systemClock } from '../lifecycle/clock.ts'
 import { onStopSignal } from '../lifecycle/process-signals.ts'
+import { sleep } from '../lifecycle/sleep.ts'
 import { FootholdError } from '../protocol/errors.ts'
 import type { DrainReport, Logger, Worker, WorkerOptions } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
@@ -409,19 +410,16 @@ class TaskWorker implements Worker {
 
   /** Until the work is done or the grace is over, which may be shortened meanwhile. */
   async #withinGrace(work: Promise<unknown>): Promise<void> {
-    let isDone = false
-    const done = work.then(
-      () => {
-        isDone = true
-      },
-      (error: unknown) => this.#onTrouble(error),
-    )
-    while (!isDone && this.#graceLeftMs() > 0) {
-      const shortened = new Promise<void>((resolve) => {
-        this.#graceShortened = resolve
-      })
-      await Promise.race([done, shortened, within(new Promise(() => undefined), this.#graceLeftMs())])
+    const done = new AbortController()
+    const working = work.catch((error: unknown) => this.#onTrouble(error)).finally(() => done.abort())
+    while (!done.signal.aborted && this.#graceLeftMs() > 0) {
+      const shortened = new AbortController()
+      this.#graceShortened = () => shortened.abort()
+      const waking = AbortSignal.any([done.signal, shortened.signal])
+      await Promise.race([working, sleep(this.#graceLeftMs(), waking)])
     }
+    // The timer must not outlive the wait: it would keep a drained process alive to the end of its grace.
+    done.abort()
   }
 
   // ---- alone in a process -----------------------------------------------------------------------

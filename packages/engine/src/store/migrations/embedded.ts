@@ -81,6 +81,9 @@ create index tasks_suspect on foothold.tasks (handler, run_at, id) where status 
 create index tasks_of_worker on foothold.tasks (worker_id) where status = 'processing';
 create index tasks_waking on foothold.tasks (wake_at) where status = 'waiting' and wake_at is not null;
 create index tasks_dead_letters on foothold.tasks (id) where status = 'dead_letter';
+-- For the lists that people read.
+create index tasks_of_tenant on foothold.tasks (tenant, id) where tenant <> '';
+create index tasks_unfinished on foothold.tasks (status, id) where status in ('pending', 'waiting');
 
 create table foothold.task_payloads (
   task_id uuid primary key,
