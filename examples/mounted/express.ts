@@ -23,8 +23,7 @@ const server = app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () =
   console.log(`listens on http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`)
 })
 
-process.once('SIGTERM', async () => {
+process.once('SIGTERM', () => {
   server.close()
-  await worker.drain()
-  await foothold.close()
+  void worker.drain().then(() => foothold.close())
 })

@@ -21,8 +21,7 @@ const server = serve(
   ({ port }) => console.log(`listens on http://127.0.0.1:${port}`),
 )
 
-process.once('SIGTERM', async () => {
+process.once('SIGTERM', () => {
   server.close()
-  await worker.drain()
-  await foothold.close()
+  void worker.drain().then(() => foothold.close())
 })
