@@ -51,7 +51,7 @@ class Parser {
 
   #value(): unknown {
     this.#skipSpace()
-    switch (this.#text[this.#at]) {
+    switch (this.#text.charAt(this.#at)) {
       case '{':
         return this.#nested(() => this.#object())
       case '[':
@@ -62,7 +62,6 @@ class Parser {
       case 'f':
       case 'n':
         return this.#word()
-      case undefined:
       default:
         return this.#number()
     }

@@ -11,7 +11,7 @@ import type { AttemptView, Page, StepView, TaskDetail, TaskSummary, WorkerView }
 
 /** Engine values to wire values, field by field, so that nothing travels that the contract does not name. */
 
-export function wireSummary(task: TaskSummary): WireSummary {
+function wireSummary(task: TaskSummary): WireSummary {
   return {
     id: task.id,
     agent: task.agent,
