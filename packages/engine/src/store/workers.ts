@@ -25,8 +25,8 @@ export interface HandlerRegistration {
  */
 export async function registerWorker(db: Database, worker: WorkerRegistration, signal: AbortSignal): Promise<void> {
   await db.run(
-    `insert into foothold.workers (id, release, handlers, concurrency, status, started_at, last_heartbeat_at, lease_until, steady_since)
-     select $1, $2, $3, $4, 'active', c, c, c + $5 * interval '1 ms', c - $6 * interval '1 ms' from foothold.clock() c
+    `insert into foothold.workers (id, release, handlers, concurrency, status, started_at, last_heartbeat_at, lease_ms, lease_until, steady_since)
+     select $1, $2, $3, $4, 'active', c, c, $5::int, c + $5 * interval '1 ms', c - $6 * interval '1 ms' from foothold.clock() c
      on conflict (id) do nothing`,
     [
       worker.id,
@@ -124,7 +124,7 @@ export async function reapWorkers(
      d as materialized (
        select id, status from foothold.workers
        where status in ('active', 'draining')
-         and (lease_until < foothold.clock() or lease_until > foothold.clock() + 2 * $3 * interval '1 ms')
+         and (lease_until < foothold.clock() or lease_until > foothold.clock() + 2 * lease_ms * interval '1 ms')
          and exists (select 1 from ok)
        order by id limit 10 for update skip locked)
      update foothold.workers w set status = 'lost', lost_while = d.status,

@@ -37,6 +37,7 @@ export function createTaskContext(
     async step(key: string, run: (context: StepContext) => unknown, options: StepOptions = {}) {
       checkKey('step key', key)
       checkFunction('step', key, run)
+      checkOptions(`step ${key}`, options)
       return runStep(execution, key, run, options)
     },
     async transaction(
@@ -46,6 +47,7 @@ export function createTaskContext(
     ) {
       checkKey('step key', key)
       checkFunction('transaction', key, run)
+      checkOptions(`transaction ${key}`, options)
       return runTransaction(execution, sessions, key, run, options)
     },
     async effect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>) {
@@ -81,6 +83,32 @@ function checkFunction(kind: string, key: string, run: unknown): void {
   })
 }
 
+/** setTimeout fires at once for more. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1
+
+function checkOptions(field: string, { timeoutMs, version, retry = {} }: StepOptions): void {
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field: `${field}.timeoutMs`,
+      problem: `${String(timeoutMs)} is not between 1 and ${TIMEOUT_MS_MAX}`,
+    })
+  }
+  if (version !== undefined && !(Number.isInteger(version) && version >= 1)) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field: `${field}.version`,
+      problem: `${String(version)} is not a whole number of 1 or more`,
+    })
+  }
+  for (const [name, value] of Object.entries(retry)) {
+    if (value !== undefined && !(value >= 0)) {
+      throw new FootholdError('INVALID_ARGUMENT', {
+        field: `${field}.retry.${name}`,
+        problem: `${String(value)} is not a number of 0 or more`,
+      })
+    }
+  }
+}
+
 function checkDuration(field: string, ms: unknown): void {
   if (typeof ms === 'number' && Number.isFinite(ms)) return
   throw new FootholdError('INVALID_ARGUMENT', {
@@ -92,6 +120,7 @@ function checkDuration(field: string, ms: unknown): void {
 /** The compiler says the same; JavaScript has no compiler. */
 function checkEffect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>): void {
   const field = `effect ${key}`
+  checkOptions(field, effect)
   checkFunction('effect', key, (effect as { readonly send?: unknown } | null)?.send)
   if (effect.onDoubt === undefined && effect.keyWindowMs === undefined && !('find' in effect)) {
     throw new FootholdError('INVALID_ARGUMENT', {

@@ -36,6 +36,8 @@ import type { Lease } from './lease.ts'
 const QUIET_MS = 10
 /** How long effects on their way may still answer when their task is cancelled. */
 const ANSWER_MS = 1_500
+/** How long results that are being stored may hold up a handover at the grace's end. */
+const LAST_WRITES_MS = 300
 
 export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline'
 
@@ -108,6 +110,8 @@ export class Execution {
   #ending: Ending | null = null
   #inFlight = 0
   #failures = 0
+  /** Results on their way into the journal. */
+  #writes = 0
   #wakeSeq: number
   #signals: LoadedSignal[]
   #parking: Promise<void> | null = null
@@ -290,11 +294,12 @@ export class Execution {
 
   /** Stores under the fence. An attempt that is no longer ours ends here, and the call never returns. */
   async store(write: Omit<StepWrite, 'taskId' | 'attempt'>): Promise<Exclude<StoreAnswer, { kind: 'not_held' }>> {
-    const answer = await this.services.journal.store(this.fence.workerId, {
-      ...write,
-      taskId: this.fence.taskId,
-      attempt: this.fence.attempt,
-    })
+    this.#writes += 1
+    const answer = await this.services.journal
+      .store(this.fence.workerId, { ...write, taskId: this.fence.taskId, attempt: this.fence.attempt })
+      .finally(() => {
+        this.#writes -= 1
+      })
     if (answer.kind === 'not_held') this.loseLease()
     return answer as Exclude<StoreAnswer, { kind: 'not_held' }>
   }
@@ -324,7 +329,8 @@ export class Execution {
 
   #throwIfEnded(): void {
     if (this.#ending === null) return
-    const reason = this.#ending.kind === 'stopped' ? this.#ending.reason : 'completed'
+    const { kind } = this.#ending
+    const reason = kind === 'stopped' ? this.#ending.reason : kind === 'parked' ? 'waiting' : 'completed'
     throw new FootholdError('ATTEMPT_ENDED', { reason })
   }
 
@@ -378,6 +384,8 @@ export class Execution {
     )
     if (!isSettled) return this.#readWakes()
     this.#end({ kind: 'parked' })
+    // The run is forgotten, but code between its steps may still be about: it is told.
+    this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'waiting' }))
     this.services.onParked(wakeInMs)
   }
 
@@ -513,17 +521,23 @@ export class Execution {
           isDefinite: false,
         })
       case 'graceful_shutdown':
+        // What has been answered must not be handed over as a doubt.
+        await this.#until(() => this.#writes === 0, LAST_WRITES_MS)
         return this.handOver('graceful_shutdown', null)
     }
   }
 
   /** Lets effects on their way answer and be stored, then aborts them. */
   async #answersIn(patienceMs: number): Promise<void> {
+    await this.#until(() => this.#inFlight === 0, patienceMs)
+    for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
+  }
+
+  async #until(isSo: () => boolean, patienceMs: number): Promise<void> {
     const untilMs = this.services.clock.monotonicMs() + patienceMs
-    while (this.#inFlight > 0 && this.services.clock.monotonicMs() < untilMs) {
+    while (!isSo() && this.services.clock.monotonicMs() < untilMs) {
       await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
     }
-    for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
   }
 
   async #cancel(): Promise<Settled> {

@@ -98,12 +98,24 @@ export async function tryUntilStored(
     storeFailure(execution, progress, failure, decision),
 ): Promise<unknown> {
   for (;;) {
+    const branch = await tryOnce(execution, progress, attempt, onFailure)
+    if ('value' in branch) return branch.value
+    await execution.park(branch)
+  }
+}
+
+/** In flight until its outcome is stored, a failure's too: a task that parked before would forget when to try again. */
+async function tryOnce(
+  execution: Execution,
+  progress: StepProgress,
+  attempt: (context: TryContext) => Promise<unknown>,
+  onFailure: (failure: Failure, decision: ReturnType<typeof decideRetry>) => Promise<void>,
+): Promise<{ readonly value: unknown } | Branch> {
+  await execution.enter(progress.key)
+  try {
     const outcome = await oneTry(execution, progress, attempt)
-    if (outcome.kind === 'done') return outcome.value
-    if (outcome.kind === 'park') {
-      await execution.park(outcome.branch)
-      continue
-    }
+    if (outcome.kind === 'done') return { value: outcome.value }
+    if (outcome.kind === 'park') return outcome.branch
     const { failure } = outcome
     progress.tries += 1
     execution.countFailure()
@@ -111,13 +123,15 @@ export async function tryUntilStored(
     await onFailure(failure, decision)
     logFailure(execution, progress, failure, decision)
     if (decision.kind === 'final') throw stepFailed(progress.key, failure, progress.tries)
-    await execution.park({
+    return {
       key: progress.key,
       kind: 'retry',
       dueAtMs: execution.services.clock.monotonicMs() + decision.delayMs,
       reason: failure.reason,
       detail: `${progress.key}, try ${progress.tries}: ${cleanMessage(failure.message)}`,
-    })
+    }
+  } finally {
+    execution.leave()
   }
 }
 
@@ -142,7 +156,6 @@ async function oneTry(
   attempt: (context: TryContext) => Promise<unknown>,
 ): Promise<TryOutcome> {
   const { key, timeoutMs } = progress
-  await execution.enter(key)
   const running = execution.openTry(progress.kind === 'effect')
   const stream = execution.services.chunks.open({ ...execution.fence, key, tries: progress.tries + 1 })
   const timer = setTimeout(() => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs })), timeoutMs)
@@ -170,7 +183,6 @@ async function oneTry(
     clearTimeout(timer)
     running.close()
     void stream.end()
-    execution.leave()
   }
 }
 

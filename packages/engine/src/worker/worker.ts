@@ -33,6 +33,8 @@ const GRACE_MS = 6_500
 const HEARTBEAT_MS = 5_000
 /** Of the grace, kept for the last writes. */
 const LAST_WRITES_MS = 500
+/** For what the application still does after run(); then its open sockets no longer keep the process alive. */
+const LINGER_MS = 1_000
 /** After the grace, for what the database has not answered; then the sweep has the rest. */
 const GIVE_UP_MS = 500
 
@@ -366,7 +368,13 @@ class TaskWorker implements Worker {
   }
 
   async #drain(): Promise<DrainReport> {
-    if (this.#starting !== null) await this.#starting.catch(() => undefined)
+    if (this.#parts === null) {
+      // Still on its way up, perhaps without a database: there is nothing to hand over.
+      this.#giveUp.abort(
+        new FootholdError('WORKER_STATE', { problem: 'The worker was stopped before it had started.' }),
+      )
+      await this.#starting?.catch(() => undefined)
+    }
     if (this.#parts === null) {
       this.#status = 'stopped'
       return { handedOver: [], leftBehind: [] }
@@ -435,11 +443,13 @@ class TaskWorker implements Worker {
       void this.drain(isImpatient ? { graceMs: 0 } : {}).then(stopped)
     })
     try {
-      await this.start()
+      await this.start().catch((error: unknown) => {
+        if (this.#draining === null) throw error
+      })
       const result = await report
       if (result.leftBehind.length > 0) process.exitCode = 1
       // What the application left open must not keep a drained process alive until it is killed.
-      setTimeout(() => process.exit(), LAST_WRITES_MS).unref()
+      setTimeout(() => process.exit(), LINGER_MS).unref()
       return result
     } finally {
       uninstall()

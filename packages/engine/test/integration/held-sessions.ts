@@ -26,7 +26,7 @@ export function without(db: Database, guard: string, instead = ''): Database {
 }
 
 /** Resolves when some session of this database waits for a lock. */
-export async function lockIsAwaited(world: World): Promise<void> {
+export async function lockIsAwaited(world: Pick<World, 'query'>): Promise<void> {
   await until('a session waits for a lock', async () => {
     const rows = await world.query(
       `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,

@@ -100,6 +100,8 @@ create table foothold.workers (
   lost_running int,
   started_at timestamptz not null,
   last_heartbeat_at timestamptz not null,
+  -- its own: during a deploy that changes it two lengths are in use
+  lease_ms int not null,
   lease_until timestamptz not null,
   -- since when its own heartbeats came in time: only a steady worker may declare another one lost
   steady_since timestamptz not null,
