@@ -2,12 +2,12 @@ import type { Signal } from '../protocol/agent.ts'
 import { encode } from '../protocol/codec.ts'
 import { FootholdError } from '../protocol/errors.ts'
 import { checkKey, checkName } from '../protocol/names.ts'
+import { checkBySchema } from '../protocol/schema-check.ts'
 import type { Database } from '../store/database.ts'
 import type { Notifier } from '../store/notify.ts'
 import { readRefusal, storeSignal } from '../store/signals-in.ts'
 import { checkOptionNames } from './arguments.ts'
 import { newTaskId } from './new-id.ts'
-import { checkBySchema } from './schema-check.ts'
 import { conflict, requireId } from './steer.ts'
 
 export async function sendSignal(

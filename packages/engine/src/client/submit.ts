@@ -5,6 +5,7 @@ import { encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { SubmitOptions } from '../protocol/foothold.ts'
 import { checkKey, checkName } from '../protocol/names.ts'
+import { checkBySchema } from '../protocol/schema-check.ts'
 import type { Queryable, TaskId } from '../protocol/task-context.ts'
 import { PRIORITIES } from '../protocol/views.ts'
 import type { Database } from '../store/database.ts'
@@ -13,7 +14,6 @@ import { readAgentNames } from '../store/read-tasks.ts'
 import { insertTask, newestHandler, queryableOf, readDedupe, type TaskInsert } from '../store/submit.ts'
 import { checkDate, checkOneOf, checkOptionNames } from './arguments.ts'
 import { newTaskId } from './new-id.ts'
-import { checkBySchema } from './schema-check.ts'
 
 export interface Submitted {
   readonly id: TaskId

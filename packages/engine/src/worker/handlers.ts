@@ -1,5 +1,6 @@
 import type { Agent, DeadLetter } from '../protocol/agent.ts'
 import { FootholdError } from '../protocol/errors.ts'
+import { checkBySchema } from '../protocol/schema-check.ts'
 import type { StandardSchema } from '../protocol/standard-schema.ts'
 import type { TaskContext } from '../protocol/task-context.ts'
 import type { HandlerRegistration } from '../store/workers.ts'
@@ -79,11 +80,7 @@ function followUpOf(agent: Agent): AgentRun | null {
 }
 
 async function checkInput(agent: string, schema: StandardSchema, input: unknown): Promise<unknown> {
-  const result = await schema['~standard'].validate(input)
-  if (result.issues === undefined) return result.value
-  const issues = result.issues.map((issue) => ({
-    path: (issue.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.'),
-    message: issue.message,
-  }))
-  throw new FootholdError('INPUT_INVALID', { agent, issues })
+  const checked = await checkBySchema(schema, input)
+  if (checked.kind === 'valid') return checked.value
+  throw new FootholdError('INPUT_INVALID', { agent, issues: checked.issues })
 }

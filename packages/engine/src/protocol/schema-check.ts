@@ -1,4 +1,4 @@
-import type { StandardIssue, StandardSchema } from '../protocol/standard-schema.ts'
+import type { StandardIssue, StandardSchema } from './standard-schema.ts'
 
 /** The first ones tell what is wrong; a long list of a long array helps nobody and fills the log. */
 const ISSUES_MAX = 20
