@@ -14,6 +14,8 @@ export interface Config {
   readonly port: number
   readonly token: string | null
   readonly workers: number
+  /** Requests that one worker handles at once. A model's provider may allow less: GigaChat's smallest contract, one. */
+  readonly concurrency: number
   readonly release: string | null
   readonly replyPolicy: ReplyPolicy
   readonly isColourWanted: boolean | null
@@ -59,6 +61,7 @@ export function readConfig(environment: Environment = process.env): Config {
     port: read.number('PORT', 4_400, 0, 65_535),
     token: read.text('FOOTHOLD_TOKEN'),
     workers: read.number('WORKERS', 2, 1, 64),
+    concurrency: read.number('CONCURRENCY', 20, 1, 1_000),
     release: read.text('RELEASE'),
     replyPolicy: replyPolicy(read, host),
     isColourWanted: read.text('NO_COLOR') !== null ? false : read.text('FORCE_COLOR') !== null ? true : null,

@@ -10,6 +10,7 @@ test('nothing set is a system on this machine that brings its own stand-ins', ()
     host: '127.0.0.1',
     port: 4_400,
     workers: 2,
+    concurrency: 20,
     replyPolicy: 'public_and_loopback',
   })
 })
@@ -43,6 +44,7 @@ test('the real services are used where they are named', () => {
 describe('what is wrong is named with its variable and its cure, and without its value where that is a secret', () => {
   test.each([
     [{ PORT: '70000' }, 'PORT is "70000": use a whole number from 0 to 65535'],
+    [{ CONCURRENCY: '0' }, 'CONCURRENCY is "0": use a whole number from 1 to 1000'],
     [{ WORKERS: 'два' }, 'WORKERS is "два": use a whole number from 1 to 64'],
     [{ DATABASE_URL: 'mysql://root:geheim@x/y' }, 'DATABASE_URL is not an address of the expected kind'],
     [{ CRM_URL: 'geheim' }, 'CRM_URL is not an address'],

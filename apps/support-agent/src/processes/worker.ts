@@ -12,6 +12,7 @@ export async function runWorker(config: Config): Promise<number> {
   const foothold = await connect(services.databaseUrl, { directUrl: config.directUrl ?? undefined })
   const worker = foothold.worker({
     agents: [composition.agent],
+    concurrency: config.concurrency,
     ...(config.release === null ? {} : { release: config.release }),
   })
   await worker.start()
