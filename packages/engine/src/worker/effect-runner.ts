@@ -7,7 +7,7 @@ import { type decideRetry, type Failure, failureOf } from '../protocol/failure.t
 import type { Effect, EffectContext, StoppingEffect } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import { readStep, storeIntent, takeOverIntent } from '../store/steps.ts'
-import { BLANK_WRITE, type Execution, errorText } from './execution.ts'
+import type { Execution } from './execution.ts'
 import {
   backOffLeft,
   ParkFirst,
@@ -18,6 +18,7 @@ import {
   throwIfFinal,
   tryUntilStored,
 } from './step-runner.ts'
+import { BLANK_WRITE, errorText } from './step-write.ts'
 
 /**
  * An effect changes something outside the database. Its row says what is known:

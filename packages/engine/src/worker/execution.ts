@@ -1,27 +1,21 @@
 import type { Clock } from '../lifecycle/clock.ts'
 import { reach } from '../lifecycle/probe.ts'
-import { cleanMessage, decode, encode } from '../protocol/codec.ts'
-import { FootholdError, isFootholdError } from '../protocol/errors.ts'
-import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
+import { sleep } from '../lifecycle/sleep.ts'
+import { decode } from '../protocol/codec.ts'
+import { FootholdError } from '../protocol/errors.ts'
+import type { Failure } from '../protocol/failure.ts'
 import type { Logger } from '../protocol/foothold.ts'
-import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
 import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
 import type { Database, RunOptions } from '../store/database.ts'
-import {
-  announcePending,
-  cancelTask,
-  completeTask,
-  deadLetterTask,
-  endedBy,
-  handOverTask,
-  parkTask,
-} from '../store/settle.ts'
-import { isDataFailure } from '../store/sqlstate.ts'
+import { parkTask } from '../store/settle.ts'
 import { type Fence, readStep, readWakes, type StepWrite } from '../store/steps.ts'
+import { type Branch, waitOf } from './branches.ts'
+import { callPlace, placeOf } from './call-place.ts'
 import type { ChunkWriter } from './chunk-writer.ts'
 import type { Journal, StoreAnswer } from './journal.ts'
 import type { Lease } from './lease.ts'
+import { RUN_KEY, type Settled, Settlement, type Standing } from './settlement.ts'
 
 /**
  * One attempt: the agent's function runs from the top, stored steps answer at once, and it ends in exactly one way:
@@ -41,25 +35,19 @@ const LAST_WRITES_MS = 300
 
 export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline'
 
-export type Settled =
-  | { readonly kind: 'completed' | 'cancelled' | 'waiting' | 'handed_over' | 'lost' }
-  | { readonly kind: 'dead_letter'; readonly reason: string }
-
 type Ending =
   | { readonly kind: 'returned'; readonly output: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'stopped'; readonly reason: StopReason }
   | { readonly kind: 'parked' }
 
-/** A branch of the agent's function that cannot go on now. */
-export interface Branch {
-  readonly key: string
-  readonly kind: 'retry' | 'sleep' | 'signal' | 'person' | 'drain'
-  /** On the process's monotonic clock; null: until something comes in. */
-  readonly dueAtMs: number | null
-  readonly reason: Reason | null
-  readonly detail: string | null
-  readonly signalName?: string
+const DEADLINE: Failure = {
+  reason: 'deadline',
+  code: 'DEADLINE',
+  message: 'The task did not end before its deadline.',
+  retryable: false,
+  afterMs: 0,
+  isDefinite: false,
 }
 
 export interface ExecutionServices {
@@ -98,6 +86,7 @@ export class Execution {
   readonly sinceMs: number
   readonly controller: AbortController = new AbortController()
   readonly #run: AgentRun
+  readonly #settlement: Settlement
   readonly #steps: Map<string, LoadedStep>
   readonly #usedKeys = new Map<string, Error>()
   readonly #branches = new Map<
@@ -127,6 +116,7 @@ export class Execution {
     this.fence = { taskId: task.id, attempt: task.attempt, workerId: services.workerId }
     this.sinceMs = services.clock.monotonicMs()
     this.#run = run
+    this.#settlement = new Settlement(this.fence, { ...services, statement: (doing) => this.statement(doing) })
     this.#steps = new Map(task.steps.map((step) => [step.key, step]))
     this.#signals = [...task.signals]
     this.#wakeSeq = task.wakeSeq
@@ -358,42 +348,23 @@ export class Execution {
   /** WAIT. What came in meanwhile forbids it: then it is read, given to the branches, and the attempt goes on. */
   async #tryPark(): Promise<void> {
     await reach('park.before', this.fence.taskId, null)
-    const nowMs = this.services.clock.monotonicMs()
-    const branches = [...this.#branches.values()].map((parked) => parked.branch)
-    const dueAts = branches.map((branch) => branch.dueAtMs).filter((dueAtMs) => dueAtMs !== null)
-    const wakeInMs = dueAts.length === 0 ? null : Math.max(0, Math.min(...dueAts) - nowMs)
-    const failed = branches.findLast((branch) => branch.kind === 'retry')
-    const person = branches.find((branch) => branch.kind === 'person')
-    const isSettled = await parkTask(
-      this.services.db,
-      this.fence,
-      {
-        wakeSeqSeen: this.#wakeSeq,
-        waitingFor: failed !== undefined ? 'retry' : person !== undefined ? 'person' : waitKind(branches),
-        wakeInMs,
-        reason: failed?.reason ?? person?.reason ?? null,
-        detail: failed?.detail ?? person?.detail ?? null,
-        failures: this.#failures,
-        branches: branches.filter(isStoredWait).map((branch) => ({
-          key: branch.key,
-          kind: branch.kind,
-          dueInMs: branch.dueAtMs === null ? null : Math.max(0, branch.dueAtMs - nowMs),
-        })),
-      },
-      this.statement('storing a wait'),
+    const wait = waitOf(
+      [...this.#branches.values()].map((parked) => parked.branch),
+      { nowMs: this.services.clock.monotonicMs(), wakeSeq: this.#wakeSeq, failures: this.#failures },
     )
+    const isSettled = await parkTask(this.services.db, this.fence, wait, this.statement('storing a wait'))
     if (!isSettled) return this.#readWakes()
     this.#end({ kind: 'parked' })
     // The run is forgotten, but code between its steps may still be about: it is told.
     this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'waiting' }))
-    this.services.onParked(wakeInMs)
+    this.services.onParked(wait.wakeInMs)
   }
 
   async #readWakes(): Promise<void> {
     const wakes = await readWakes(this.services.db, this.fence, this.statement('reading what came in for a task'))
     if (wakes === null) {
       // Gone: an earlier try of the same WAIT landed, or another worker has it. Either way it is not ours to write.
-      this.#end((await this.#isParkedByUs()) ? { kind: 'parked' } : { kind: 'stopped', reason: 'lease_lost' })
+      this.#end((await this.#settlement.isGivenUp()) ? { kind: 'parked' } : { kind: 'stopped', reason: 'lease_lost' })
       this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'lease_lost' }))
       return
     }
@@ -404,11 +375,6 @@ export class Execution {
       if (branch.kind === 'signal' && wakes.signals.some((signal) => signal.name === branch.signalName)) wake()
       if (branch.kind === 'person') wake()
     }
-  }
-
-  async #isParkedByUs(): Promise<boolean> {
-    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
-    return now?.attempt === this.fence.attempt && now.workerId === null
   }
 
   #clearTimers(): void {
@@ -426,80 +392,11 @@ export class Execution {
       case 'parked':
         return { kind: 'waiting' }
       case 'returned':
-        return this.#complete(ending.output)
+        return this.#settlement.complete(ending.output, this.#standing())
       case 'threw':
-        return this.#settleThrown(ending.error)
+        return this.#settlement.thrown(ending.error, this.retry, this.#standing())
       case 'stopped':
         return this.#settleStopped(ending.reason)
-    }
-  }
-
-  async #complete(output: unknown): Promise<Settled> {
-    let text: string
-    try {
-      text = encode(output, 'the output')
-    } catch (error) {
-      return this.#deadLetter(failureOf(error))
-    }
-    await reach('complete.before', this.fence.taskId, null)
-    try {
-      if (await completeTask(this.services.db, this.fence, text, this.statement('completing a task'))) {
-        await reach('complete.after', this.fence.taskId, null)
-        return { kind: 'completed' }
-      }
-    } catch (error) {
-      if (!isDataFailure(error)) throw error
-      return this.#deadLetter({ ...failureOf(error), retryable: false })
-    }
-    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
-    return { kind: now?.status === 'completed' && now.attempt === this.fence.attempt ? 'completed' : 'lost' }
-  }
-
-  async #settleThrown(error: unknown): Promise<Settled> {
-    const failure = failureThrown(error)
-    if (isFootholdError(error, 'ATTEMPT_ENDED')) return { kind: 'lost' }
-    const isDecided = !failure.retryable || isFootholdError(error, 'STEP_FAILED')
-    const before = this.#steps.get(RUN_KEY)
-    const tries = (before?.tries ?? 0) + 1
-    const decision = isDecided
-      ? ({ kind: 'final' } as const)
-      : decideRetry(failure, tries, this.retry, this.services.random)
-    if (decision.kind === 'final') return this.#deadLetter(failure)
-    this.#failures += 1
-    const answer = await this.services.journal.store(this.fence.workerId, {
-      ...BLANK_WRITE,
-      taskId: this.fence.taskId,
-      attempt: this.fence.attempt,
-      key: RUN_KEY,
-      kind: 'run',
-      status: 'failed',
-      tries,
-      error: errorText(failure),
-    })
-    if (answer.kind === 'not_held') return { kind: 'lost' }
-    return this.#backOff(failure, decision.delayMs)
-  }
-
-  /** The code between the steps failed: the whole attempt backs off. */
-  async #backOff(failure: Failure, delayMs: number): Promise<Settled> {
-    for (;;) {
-      const wait = {
-        wakeSeqSeen: this.#wakeSeq,
-        waitingFor: 'retry',
-        wakeInMs: delayMs,
-        reason: failure.reason,
-        detail: cleanMessage(failure.message),
-        failures: this.#failures,
-        branches: [],
-      } as const
-      if (await parkTask(this.services.db, this.fence, wait, this.statement('storing a back-off'))) {
-        this.services.onParked(delayMs)
-        return { kind: 'waiting' }
-      }
-      const wakes = await readWakes(this.services.db, this.fence, this.statement('reading what came in for a task'))
-      if (wakes === null) return { kind: (await this.#isParkedByUs()) ? 'waiting' : 'lost' }
-      if (wakes.isCancelRequested) return this.#cancel()
-      this.#wakeSeq = wakes.wakeSeq
     }
   }
 
@@ -508,149 +405,28 @@ export class Execution {
       case 'lease_lost':
         return { kind: 'lost' }
       case 'cancelled':
-        await this.#answersIn(ANSWER_MS)
-        return this.#cancel()
+        await this.#until(() => this.#inFlight === 0, ANSWER_MS)
+        for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
+        return this.#settlement.cancel()
       case 'deadline':
-        await this.#answersIn(0)
-        return this.#deadLetter({
-          reason: 'deadline',
-          code: 'DEADLINE',
-          message: 'The task did not end before its deadline.',
-          retryable: false,
-          afterMs: 0,
-          isDefinite: false,
-        })
+        return this.#settlement.deadLetter(DEADLINE, this.#standing())
       case 'graceful_shutdown':
         // What has been answered must not be handed over as a doubt.
         await this.#until(() => this.#writes === 0, LAST_WRITES_MS)
-        return this.handOver('graceful_shutdown', null)
+        return this.#settlement.handOver(reason)
     }
   }
 
-  /** Lets effects on their way answer and be stored, then aborts them. */
-  async #answersIn(patienceMs: number): Promise<void> {
-    await this.#until(() => this.#inFlight === 0, patienceMs)
-    for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
+  #standing(): Standing {
+    return { wakeSeq: this.#wakeSeq, failures: this.#failures, runTries: this.#steps.get(RUN_KEY)?.tries ?? 0 }
   }
 
   async #until(isSo: () => boolean, patienceMs: number): Promise<void> {
     const untilMs = this.services.clock.monotonicMs() + patienceMs
-    while (!isSo() && this.services.clock.monotonicMs() < untilMs) {
-      await new Promise((resolve) => setTimeout(resolve, QUIET_MS))
-    }
-  }
-
-  async #cancel(): Promise<Settled> {
-    if (await cancelTask(this.services.db, this.fence, this.statement('cancelling a task')))
-      return { kind: 'cancelled' }
-    const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
-    return { kind: now?.status === 'cancelled' && now.attempt === this.fence.attempt ? 'cancelled' : 'lost' }
-  }
-
-  async handOver(reason: Reason, detail: string | null): Promise<Settled> {
-    this.#isSettling = true
-    const given = await handOverTask(
-      this.services.db,
-      this.fence,
-      { reason, detail },
-      this.statement('handing over a task'),
-    )
-    if (given === null) {
-      const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
-      return { kind: now?.attempt === this.fence.attempt && now.workerId === null ? 'handed_over' : 'lost' }
-    }
-    await this.#announce([given.handler])
-    return { kind: 'handed_over' }
-  }
-
-  async #deadLetter(failure: Failure): Promise<Settled> {
-    const { reason } = failure
-    const handlers = await deadLetterTask(
-      this.services.db,
-      this.fence,
-      { reason, error: errorText(failure), detail: cleanMessage(failure.message), failures: this.#failures },
-      this.statement('storing a dead letter'),
-    )
-    if (handlers === null) {
-      const now = await endedBy(this.services.db, this.fence, this.statement('looking how an attempt ended'))
-      const isOurs = now?.status === 'dead_letter' && now.attempt === this.fence.attempt
-      return isOurs ? { kind: 'dead_letter', reason } : { kind: 'lost' }
-    }
-    await this.#announce(handlers)
-    return { kind: 'dead_letter', reason }
-  }
-
-  async #announce(handlers: readonly string[]): Promise<void> {
-    try {
-      await announcePending(this.services.db, handlers, { doing: 'announcing pending tasks', patienceMs: 0 })
-    } catch {
-      // An accelerator only: polling finds the task.
-    }
+    while (!isSo() && this.services.clock.monotonicMs() < untilMs) await sleep(QUIET_MS)
   }
 
   #names(): { readonly task: string; readonly attempt: number; readonly worker: string } {
     return { task: this.fence.taskId, attempt: this.fence.attempt, worker: this.fence.workerId }
   }
-}
-
-/** Where the tries of the code between the steps are counted. Not a key that a step can have: keys are never empty. */
-const RUN_KEY = ''
-
-export const BLANK_WRITE: Omit<StepWrite, 'taskId' | 'attempt' | 'key' | 'kind' | 'status' | 'tries'> = {
-  version: 1,
-  retryable: true,
-  refusals: 0,
-  output: null,
-  error: null,
-  usage: null,
-  dueInMs: null,
-  doubtInMs: null,
-  startedAgoMs: 0,
-}
-
-export function errorText(failure: Failure): string {
-  return encode({ code: failure.code, message: cleanMessage(failure.message), reason: failure.reason }, 'the error')
-}
-
-const REASON_OF_CODE: { readonly [code: string]: Reason } = {
-  CODE_CHANGED: 'code_changed',
-  EFFECT_REQUEST_CHANGED: 'effect_request_changed',
-  EFFECT_UNKNOWN: 'effect_unknown',
-}
-
-/** What the agent's function threw: a step's own failure keeps its reason, a changed code stops the task at once. */
-function failureThrown(error: unknown): Failure {
-  const failure = failureOf(error)
-  if (isFootholdError(error, 'STEP_FAILED')) {
-    return { ...failure, reason: (error.details as { readonly reason: Reason }).reason, retryable: false }
-  }
-  const reason = REASON_OF_CODE[failure.code]
-  return reason === undefined ? failure : { ...failure, reason, retryable: false }
-}
-
-function waitKind(branches: readonly Branch[]): 'sleep' | 'signal' {
-  return branches.some((branch) => branch.kind === 'signal') ? 'signal' : 'sleep'
-}
-
-function isStoredWait(branch: Branch): branch is Branch & { readonly kind: 'sleep' | 'signal' } {
-  return branch.kind === 'sleep' || branch.kind === 'signal'
-}
-
-/** Captured, not formatted: V8 formats a stack when it is read, and hardly anybody reads this one. */
-function callPlace(): Error {
-  const before = Error.stackTraceLimit
-  Error.stackTraceLimit = 8
-  const place = new Error('place')
-  Error.stackTraceLimit = before
-  return place
-}
-
-/** The engine's own files, as they stand in a stack line. */
-const ENGINE = decodeURIComponent(new URL('..', import.meta.url).pathname)
-
-/** The first frame outside the engine. */
-function placeOf(place: Error): string {
-  const lines = (place.stack ?? '').split('\n').slice(1)
-  const line = lines.find((text) => !text.includes(ENGINE)) ?? lines.at(-1)
-  return (line ?? 'at an unknown place').trim()
 }

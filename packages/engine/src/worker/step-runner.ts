@@ -5,7 +5,9 @@ import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
 import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, StepContext, StepOptions, Usage } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
-import { BLANK_WRITE, type Branch, type Execution, errorText } from './execution.ts'
+import type { Branch } from './branches.ts'
+import type { Execution } from './execution.ts'
+import { BLANK_WRITE, errorText } from './step-write.ts'
 
 /** Tries of one step, until it is stored, fails for good, or waits for its next try. */
 

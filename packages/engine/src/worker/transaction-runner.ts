@@ -6,7 +6,7 @@ import type { Queryable, StepContext, StepOptions } from '../protocol/task-conte
 import type { Database } from '../store/database.ts'
 import { failureKind, sqlState } from '../store/sqlstate.ts'
 import { readStep, type StepWriteAnswer, storeStepStatement } from '../store/steps.ts'
-import { BLANK_WRITE, type Execution } from './execution.ts'
+import type { Execution } from './execution.ts'
 import {
   backOffLeft,
   progressOf,
@@ -15,6 +15,7 @@ import {
   throwIfFinal,
   tryUntilStored,
 } from './step-runner.ts'
+import { BLANK_WRITE } from './step-write.ts'
 
 /**
  * The user's writes and the step's result commit together, or not at all. The fence comes last, so that the task row is

@@ -1,7 +1,8 @@
 import { decode } from '../protocol/codec.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import { consumeSignal } from '../store/steps.ts'
-import { BLANK_WRITE, type Execution } from './execution.ts'
+import type { Execution } from './execution.ts'
+import { BLANK_WRITE } from './step-write.ts'
 
 /** Sleeps and waits for signals: branches that park, and cost neither slot nor memory when the whole task waits. */
 

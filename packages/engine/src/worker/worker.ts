@@ -13,12 +13,13 @@ import { markDraining, markStopped, registerHandlers, registerWorker } from '../
 import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
 import { type ClaimLoop, startClaimLoop } from './claim-loop.ts'
 import { createTaskContext } from './context.ts'
-import { Execution, type Settled } from './execution.ts'
+import { Execution } from './execution.ts'
 import { handlersOf, registrationsOf } from './handlers.ts'
 import { type FromThread, type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { createJournal, type Journal } from './journal.ts'
 import { createLease, type Lease } from './lease.ts'
 import { judgePing } from './reconcile.ts'
+import type { Settled } from './settlement.ts'
 
 /**
  * A worker: claims tasks, runs them, keeps its lease, and on a stop signal drains.
