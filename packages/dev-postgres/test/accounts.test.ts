@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Account, chooseAccount } from '../src/account.ts'
 import { copyBinaries, createMissingLinks, findBinaries, tryBinaries } from '../src/binaries.ts'
-import { isRoot, makeEarlierData, makeFolder, NOBODY, query, start, startProgram } from './world.ts'
+import { canActAsNobody, isRoot, makeEarlierData, makeFolder, NOBODY, query, start, startProgram } from './world.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
@@ -71,7 +71,7 @@ test.runIf(isRoot)(
   },
 )
 
-test.runIf(isRoot)('an ordinary user runs everything as itself, in its own folder', async () => {
+test.runIf(canActAsNobody)('an ordinary user runs everything as itself, in its own folder', async () => {
   const folder = makeFolder(0o700)
   chownSync(folder, NOBODY, NOBODY)
 
@@ -84,7 +84,7 @@ test.runIf(isRoot)('an ordinary user runs everything as itself, in its own folde
   await program.finish()
 })
 
-test.runIf(isRoot)(
+test.runIf(canActAsNobody)(
   "root goes on with an ordinary user's data as that user, and the user can go on after root",
   async () => {
     const folder = makeFolder(0o700)
@@ -104,7 +104,7 @@ test.runIf(isRoot)(
   },
 )
 
-test.runIf(isRoot)('a folder that belongs to root is refused to an ordinary user with the cure', async () => {
+test.runIf(canActAsNobody)('a folder that belongs to root is refused to an ordinary user with the cure', async () => {
   const dataDir = await makeEarlierData()
 
   await expect(startProgram({ dataDir }, NOBODY)).rejects.toThrow(

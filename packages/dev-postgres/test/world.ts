@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -81,6 +81,25 @@ export interface Program {
   readonly dataDir: string
   readonly uid: number
   finish(): Promise<void>
+}
+
+/**
+ * Whether root's tests can run a program as another account here: that account must reach this Node and this checkout.
+ * Below a closed folder (mode 0700) it cannot, and those tests say that they were skipped.
+ */
+export const canActAsNobody: boolean = actsAsNobody()
+
+function actsAsNobody(): boolean {
+  const program = fileURLToPath(new URL('./program.ts', import.meta.url))
+  return process.getuid?.() === 0 && [process.execPath, program].every((path) => isOpenToAll(realpathSync(path)))
+}
+
+function isOpenToAll(path: string): boolean {
+  if ((statSync(path).mode & 0o004) === 0) return false
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) return false
+    if (folder === dirname(folder)) return true
+  }
 }
 
 /** Starts in a process of its own, which a test can kill; as another account when root runs the tests. */
