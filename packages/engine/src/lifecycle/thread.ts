@@ -14,8 +14,16 @@ export interface ThreadEntry {
 export function startThread(entry: ThreadEntry, workerData: unknown): Worker {
   const isSource = new URL(entry.url).pathname.endsWith('.ts')
   const url = new URL(entry.name + (isSource ? '.ts' : '.js'), entry.url)
-  if (!isSource || canRunTypeScript()) return new Worker(url, { workerData })
-  return new Worker(throughTsx(url), { eval: true, workerData })
+  const execArgv = inheritedArguments()
+  if (!isSource || canRunTypeScript()) return new Worker(url, { workerData, execArgv })
+  return new Worker(throughTsx(url), { eval: true, workerData, execArgv })
+}
+
+/** --input-type belongs to the text of `-e`; a thread that runs a file refuses to start with it. */
+function inheritedArguments(): string[] {
+  return process.execArgv.filter(
+    (argument, index, all) => !argument.startsWith('--input-type') && all[index - 1] !== '--input-type',
+  )
 }
 
 /** Node 22.18 and later; Node 20 answers a thread's .ts file with ERR_UNKNOWN_FILE_EXTENSION, also under `--import tsx`. */
