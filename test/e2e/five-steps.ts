@@ -3,88 +3,96 @@ import type { TaskId } from 'foothold'
 import type { HeldProgramSettings } from './held-program.ts'
 import { until, type World } from './world.ts'
 
-/** Five requests of five clients, each to be held in another step of its own. */
-export const STEPS = ['retrieve', 'plan', 'tool_call', 'generate', 'verify'] as const
-export type Step = (typeof STEPS)[number]
+/** Requests of several clients, each to be held in another step. */
+export type Step = 'retrieve' | 'plan' | 'tool_call' | 'generate' | 'verify'
 
-export interface Asked {
+export interface Request {
   readonly step: Step
-  readonly taskId: TaskId
-  readonly orderId: string
   readonly clientId: string
+  /** Another one in each request of a world: so traffic is told apart. */
+  readonly orderId: string
+  /** Of its gate. Default: the step's. */
+  readonly gate?: string
 }
 
-/** Three whom the CRM knows, and two of other channels. Each asks about an order of its own: so traffic is told apart. */
-const CLIENTS: { readonly [S in Step]: readonly [clientId: string, orderId: string] } = {
-  retrieve: ['101', '5501'],
-  plan: ['102', '5502'],
-  tool_call: ['103', '5503'],
-  generate: ['клиент-4', '5505'],
-  verify: ['клиент-5', '5506'],
+export interface Asked extends Request {
+  readonly taskId: TaskId
+  readonly gate: string
 }
+
+/** Three clients whom the CRM knows, and two of other channels. */
+export const FIVE: readonly Request[] = [
+  { step: 'retrieve', clientId: '101', orderId: '5501' },
+  { step: 'plan', clientId: '102', orderId: '5502' },
+  { step: 'tool_call', clientId: '103', orderId: '5503' },
+  { step: 'generate', clientId: 'клиент-4', orderId: '5505' },
+  { step: 'verify', clientId: 'клиент-5', orderId: '5506' },
+]
 
 /** Inside `verify` no request is under way: it is held in the process, every worker that may come to it. */
 export const HOLD_VERIFY: HeldProgramSettings = { holdAt: { point: 'step.ran', key: 'verify' } }
 
-/** Submits all five at once, each with a gate in its way. Workers must be running. */
-export async function askFive(world: World): Promise<Asked[]> {
+/** Submits all at once, each with a gate in its way. Workers must be running. */
+export async function askHeld(world: World, requests: readonly Request[] = FIVE): Promise<Asked[]> {
   return world.inTransaction(async (sql) => {
     const asked: Asked[] = []
-    for (const step of STEPS) {
-      const [clientId, orderId] = CLIENTS[step]
+    for (const request of requests) {
+      const { clientId, orderId } = request
       const input = { client: { id: clientId }, text: `Где мой заказ ${orderId}?` }
       const { id } = await world.foothold.submit('support', input, { transaction: sql })
-      asked.push({ step, taskId: id, orderId, clientId })
+      asked.push({ gate: request.step, ...request, taskId: id })
     }
-    for (const one of asked) await gateFor(world, one)
+    for (const one of asked) await closeGate(world, one)
     return asked
   })
 }
 
-async function gateFor({ simulators: { gigachat, crm } }: World, { step, taskId, orderId }: Asked): Promise<void> {
-  const gate = (control: SimulatorControl, match: RequestMatch, point: 'before' | 'after_commit' | 'mid_stream') =>
-    control.gate({ name: step, match, point, times: 1 })
+async function closeGate(world: World, { step, gate, taskId, orderId }: Asked): Promise<void> {
+  const control = controlOf(world, step)
+  const close = (match: RequestMatch, point: 'before' | 'after_commit' | 'mid_stream'): Promise<void> =>
+    control.gate({ name: gate, match, point, times: 1 })
   const header = { name: 'x-session-id', value: taskId }
   switch (step) {
     case 'retrieve':
-      return gate(gigachat.control, { path: 'embeddings', contains: `заказ ${orderId}` }, 'before')
+      return close({ path: 'embeddings', contains: `заказ ${orderId}` }, 'before')
     case 'plan':
-      return gate(gigachat.control, { path: 'chat/completions', contains: '<functions>', header }, 'before')
+      return close({ path: 'chat/completions', contains: '<functions>', header }, 'before')
     case 'tool_call':
-      return gate(crm.control, { path: 'crm.item.add', contains: `Заказ: ${orderId}` }, 'after_commit')
+      return close({ path: 'crm.item.add', contains: `Заказ: ${orderId}` }, 'after_commit')
     case 'generate':
-      return gate(gigachat.control, { path: 'chat/completions', contains: '<tool_results>', header }, 'mid_stream')
+      return close({ path: 'chat/completions', contains: '<tool_results>', header }, 'mid_stream')
     case 'verify':
       return
   }
 }
 
-const GATED = ['retrieve', 'plan', 'tool_call', 'generate'] as const
-
 /** Resolves when every request stands in its step; `verify` is told by the process that holds it. */
 export async function allHeld(world: World, asked: readonly Asked[], heldInVerify: Promise<string>): Promise<void> {
-  await Promise.all(GATED.map((step) => controlOf(world, step).waitForGate(step)))
+  await Promise.all(gated(asked).map(({ step, gate }) => controlOf(world, step).waitForGate(gate)))
   const taskId = await heldInVerify
   if (taskId !== asked.find(({ step }) => step === 'verify')?.taskId) throw new Error(`${taskId} came to verify`)
   // The order is read beside the ticket; once it is stored, the ticket alone is unfinished.
-  const { taskId: calling } = asked.find(({ step }) => step === 'tool_call') as Asked
+  const calling = asked.find(({ step }) => step === 'tool_call')
   await until('the order beside the held ticket is stored', async () => {
     const rows = await world.query(
       `select 1 from foothold.agent_steps where task_id = $1 and key like 'tool\\_call:order%' and status = 'completed'`,
-      [calling],
+      [calling?.taskId],
     )
     return rows.length > 0
   })
 }
 
-/** After a kill: when the services have seen that their clients are gone. */
-export async function openAbandonedGates(world: World): Promise<void> {
-  await Promise.all(GATED.map((step) => controlOf(world, step).waitForGate(step, { abandoned: 1 })))
-  await openGates(world)
+/** Resolves when the services have seen that their clients are gone. */
+export async function allAbandoned(world: World, asked: readonly Asked[]): Promise<void> {
+  await Promise.all(gated(asked).map(({ step, gate }) => controlOf(world, step).waitForGate(gate, { abandoned: 1 })))
 }
 
-export async function openGates(world: World, steps: readonly Step[] = GATED): Promise<void> {
-  await Promise.all(steps.filter((step) => step !== 'verify').map((step) => controlOf(world, step).openGate(step)))
+export async function openGates(world: World, asked: readonly Asked[]): Promise<void> {
+  await Promise.all(gated(asked).map(({ step, gate }) => controlOf(world, step).openGate(gate)))
+}
+
+function gated(asked: readonly Asked[]): readonly Asked[] {
+  return asked.filter(({ step }) => step !== 'verify')
 }
 
 function controlOf({ simulators: { gigachat, crm } }: World, step: Step): SimulatorControl {

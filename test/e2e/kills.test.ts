@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type Asked, allHeld, askFive, HOLD_VERIFY, openAbandonedGates, STEPS, type Step } from './five-steps.ts'
+import { type Asked, allAbandoned, allHeld, askHeld, FIVE, HOLD_VERIFY, openGates, type Step } from './five-steps.ts'
+import { oneAfterTheOther } from './one-after-the-other.ts'
 import type { Program } from './program.ts'
-import { ONCE, type Traffic, trafficOf } from './traffic.ts'
-import { openWorld, transitionsOf, type World } from './world.ts'
+import { figures, ONCE, type Traffic, trafficOf } from './traffic.ts'
+import { openWorld, stepsOfAttempt, transitionsOf, type World } from './world.ts'
 
 /** Everything at its defaults: heartbeat 5 s, lease 20 s. The five steps are interrupted side by side. */
 
@@ -38,7 +39,7 @@ interface Killed {
 async function expectRecovery({ world, asked, atMs, victims }: Killed, what: string): Promise<void> {
   const pids = victims.map(({ pid }) => `:${pid}:`)
   for (const one of asked) {
-    const { step, taskId, orderId } = one
+    const { step, taskId } = one
     await world.foothold.handle(taskId).result({ timeoutMs: DONE_MS })
     const transitions = await transitionsOf(world, taskId)
     const [first, , second] = transitions
@@ -57,30 +58,8 @@ async function expectRecovery({ world, asked, atMs, victims }: Killed, what: str
     expect(recoveryMs).toBeGreaterThan(0)
     expect(recoveryMs).toBeLessThanOrEqual(BOUND_MS)
     expect(traffic).toEqual({ ...ONCE, ...COST[step] })
-    const steps = await world.query<{ key: string; attempt: number }>(
-      'select key, attempt from foothold.agent_steps where task_id = $1',
-      [taskId],
-    )
-    const ofFirst = steps
-      .filter(({ attempt }) => attempt === 1)
-      .map(({ key }) => key.replace(`order-${orderId}`, 'order'))
-    expect(ofFirst.toSorted()).toEqual(FINISHED[step].toSorted())
+    expect(await stepsOfAttempt(world, one, 1)).toEqual(FINISHED[step].toSorted())
   }
-}
-
-function figures(traffic: Traffic): string {
-  return Object.entries(traffic)
-    .map(([what, count]) => `${what} ${count}`)
-    .join(', ')
-}
-
-/** One world is set up and killed after the other, so that held requests meet no time limit; they recover side by side. */
-let arranged: Promise<unknown> = Promise.resolve()
-
-function oneAfterTheOther<T>(arrange: () => Promise<T>): Promise<T> {
-  const result = arranged.then(arrange)
-  arranged = result.catch(() => undefined)
-  return result
 }
 
 describe.concurrent('kill -9 in each of the five steps, at defaults', () => {
@@ -92,14 +71,15 @@ describe.concurrent('kill -9 in each of the five steps, at defaults', () => {
       onTestFinished(() => world.close())
       const one = { ...HOLD_VERIFY, environment: { CONCURRENCY: '1' } }
       const neighbour = await world.load('worker')
-      const victims = await Promise.all(STEPS.map(() => world.start('worker', one)))
-      const asked = await askFive(world)
+      const victims = await Promise.all(FIVE.map(() => world.start('worker', one)))
+      const asked = await askHeld(world)
       await allHeld(world, asked, Promise.race(victims.map(({ held }) => held)))
       await neighbour.go()
 
       const atMs = Date.now()
       for (const victim of victims) victim.kill('SIGKILL')
-      await openAbandonedGates(world)
+      await allAbandoned(world, asked)
+      await openGates(world, asked)
       return { world, asked, atMs, victims }
     })
 
@@ -113,14 +93,15 @@ describe.concurrent('kill -9 in each of the five steps, at defaults', () => {
       const world = await openWorld()
       onTestFinished(() => world.close())
       const victim = await world.start('worker', HOLD_VERIFY)
-      const asked = await askFive(world)
+      const asked = await askHeld(world)
       await allHeld(world, asked, victim.held)
 
       const atMs = Date.now()
       victim.kill('SIGKILL')
       await victim.exited
       await world.start('worker')
-      await openAbandonedGates(world)
+      await allAbandoned(world, asked)
+      await openGates(world, asked)
       return { world, asked, atMs, victims: [victim] }
     })
 

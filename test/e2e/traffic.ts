@@ -69,3 +69,9 @@ function requests(received: readonly ReceivedEntry[] = [], path: string): Receiv
 function containing(entries: readonly ReceivedEntry[], text: string): number {
   return entries.filter(({ body }) => JSON.stringify(body).includes(text)).length
 }
+
+export function figures(traffic: Traffic): string {
+  return Object.entries(traffic)
+    .map(([what, count]) => `${what} ${count}`)
+    .join(', ')
+}

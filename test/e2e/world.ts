@@ -125,6 +125,19 @@ export function transitionsOf(world: World, taskId: TaskId): Promise<Transition[
   )
 }
 
+/** The steps whose stored result an attempt wrote, without the order's number. */
+export async function stepsOfAttempt(
+  world: World,
+  { taskId, orderId }: { readonly taskId: TaskId; readonly orderId: string },
+  attempt: number,
+): Promise<string[]> {
+  const steps = await world.query<{ key: string }>(
+    'select key from foothold.agent_steps where task_id = $1 and attempt = $2',
+    [taskId, attempt],
+  )
+  return steps.map(({ key }) => key.replace(`order-${orderId}`, 'order')).toSorted()
+}
+
 /** Looks until it is so. */
 export async function until<T>(what: string, look: () => Promise<T>, timeoutMs = 30_000): Promise<NonNullable<T>> {
   const endsAt = Date.now() + timeoutMs
