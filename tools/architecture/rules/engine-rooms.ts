@@ -11,6 +11,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: ['protocol', 'lifecycle', 'store'],
   client: ['protocol', 'lifecycle', 'store'],
   root: ['protocol', 'lifecycle', 'store', 'worker', 'maintenance', 'client'],
+  // A program on top of the composition root: it looks into the tables itself, but runs and steers through what is public.
+  cli: ['protocol', 'lifecycle', 'store', 'root'],
   testing: ['protocol', 'lifecycle', 'store', 'worker', 'maintenance', 'client', 'root'],
 }
 

@@ -1,0 +1,29 @@
+import type { Command } from './command.ts'
+import { deadLetters } from './commands/dead-letters.ts'
+import { decide } from './commands/decide.ts'
+import { migrate } from './commands/migrate.ts'
+import { tasksCancel } from './commands/tasks-cancel.ts'
+import { tasksList } from './commands/tasks-list.ts'
+import { tasksRestart } from './commands/tasks-restart.ts'
+import { tasksResume } from './commands/tasks-resume.ts'
+import { tasksShow } from './commands/tasks-show.ts'
+import { tasksWatch } from './commands/tasks-watch.ts'
+import { why } from './commands/why.ts'
+import { worker } from './commands/worker.ts'
+import { workers } from './commands/workers.ts'
+
+/** In the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  migrate,
+  worker,
+  tasksList,
+  tasksShow,
+  tasksWatch,
+  tasksCancel,
+  tasksResume,
+  tasksRestart,
+  decide,
+  deadLetters,
+  workers,
+  why,
+]

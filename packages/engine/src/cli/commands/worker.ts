@@ -1,0 +1,39 @@
+import { connect } from '../../foothold.ts'
+import { agentsOfModule } from '../agents-of-module.ts'
+import type { Command } from '../command.ts'
+import { openReached } from '../connection.ts'
+import { exitCodeOf } from '../exit-codes.ts'
+import { wholeNumber } from '../whole-number.ts'
+
+export const worker: Command = {
+  name: 'worker',
+  summary: 'Run the agents that a module exports, until SIGTERM',
+  details: `The module is a path or a package's name; every agent it exports runs, alone, in an array, or by default.
+On SIGTERM or Ctrl-C the worker claims nothing more, lets running steps end, hands over and exits; a second Ctrl-C at a
+terminal hands over at once. A module in TypeScript on Node 20 needs a loader: NODE_OPTIONS='--import tsx'.`,
+  arguments: [{ name: 'module', about: 'what exports the agents' }],
+  options: {
+    concurrency: { value: '<n>', about: 'tasks at once, 20 by default' },
+    'grace-ms': { value: '<ms>', about: 'from the signal to the hand-over of what still runs, 6500 by default' },
+    release: { value: '<label>', about: 'the deploy label of this code' },
+    'direct-url': { value: '<url>', about: 'a session-level address where --url goes through a pooler' },
+    'no-migrate': { about: 'leave the schema as it is' },
+  },
+  handlesStop: true,
+  async run({ arguments: [module = ''], values, flags, command }, { out, isJson, url, cwd, stop }) {
+    const concurrency = wholeNumber('--concurrency', values['concurrency'], { min: 1, max: 100_000, command })
+    const graceMs = wholeNumber('--grace-ms', values['grace-ms'], { min: 0, max: 3_600_000, command })
+    const agents = await agentsOfModule(module, cwd)
+    await (await openReached(url)).close()
+    const foothold = await connect(url, { directUrl: values['direct-url'], migrate: !flags.has('no-migrate') })
+    try {
+      if (stop.aborted) return exitCodeOf(stop)
+      const running = foothold.worker({ agents, concurrency, graceMs, release: values['release'] })
+      const report = await running.run()
+      if (isJson) out.document({ worker: running.id, ...report })
+      return report.leftBehind.length === 0 ? 0 : 1
+    } finally {
+      await foothold.close()
+    }
+  },
+}

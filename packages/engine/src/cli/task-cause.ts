@@ -1,0 +1,117 @@
+import type { StepView, TaskDetail } from '../protocol/views.ts'
+import type { WhyFacts } from '../store/why.ts'
+import { duration, fromNow } from './durations.ts'
+import { reasonWords } from './reason-words.ts'
+
+/** Why a task stands where it stands, in a sentence. */
+export function causeOf(task: TaskDetail, facts: WhyFacts, now: Date): string {
+  switch (task.status) {
+    case 'pending':
+      return pendingCause(task, facts)
+    case 'processing':
+      return processingCause(task, facts, now)
+    case 'waiting':
+      return waitingCause(task, facts, now)
+    case 'completed':
+      return `attempt ${task.attempt} brought it to its end`
+    case 'cancelled':
+      return facts.cancelReason === null || facts.cancelReason === 'cancelled'
+        ? 'it was cancelled'
+        : `it was cancelled: ${facts.cancelReason}`
+    case 'dead_letter':
+      return deadLetterCause(task, facts)
+  }
+}
+
+function pendingCause(task: TaskDetail, facts: WhyFacts): string {
+  const before = task.lastReason === null ? '' : `; before that, ${reasonWords(task.lastReason)}`
+  if (facts.liveWorkersInAll === 0) return `no worker is alive that could run it${before}`
+  if (facts.liveWorkers === 0) return `no live worker has the handler ${facts.handler}${before}`
+  if (facts.isSuspect) return `it has cost workers their life, so it runs only where nothing else runs${before}`
+  const queue = facts.tasksBefore === 0 ? 'nothing stands before it' : `${facts.tasksBefore} stand before it`
+  const slots = facts.freeSlots === 0 ? 'all slots are taken' : `${facts.freeSlots} slots are free`
+  return `it is about to be claimed: ${workersText(facts.liveWorkers)} can run it, ${slots}, ${queue}${before}`
+}
+
+function workersText(count: number): string {
+  return count === 1 ? '1 live worker' : `${count} live workers`
+}
+
+function processingCause(task: TaskDetail, facts: WhyFacts, now: Date): string {
+  const worker = task.workerId ?? 'nobody'
+  if (facts.worker === null) return `its worker ${worker} is not registered; the next sweep of any worker returns it`
+  if (facts.worker.status === 'lost' || facts.worker.status === 'stopped') {
+    return `its worker ${worker} is ${facts.worker.status}; the next sweep of any worker returns it`
+  }
+  const heartbeat = fromNow(facts.worker.lastHeartbeatAt, now)
+  if (!facts.worker.isLeaseGood) {
+    return `its worker ${worker} gave its last sign of life ${heartbeat}; another worker will declare it lost`
+  }
+  const steps =
+    facts.begun.length === 0 ? 'between steps, or in one that has just begun' : `in ${facts.begun.join(', ')}`
+  const cancel =
+    task.cancelRequestedAt === null ? '' : `; its cancelling was asked for ${fromNow(task.cancelRequestedAt, now)}`
+  return `worker ${worker} is at it, ${steps}; its heartbeat came ${heartbeat}${cancel}`
+}
+
+function waitingCause(task: TaskDetail, facts: WhyFacts, now: Date): string {
+  const wakes = task.wakeAt === null ? '' : wakesText(task.wakeAt, now)
+  switch (task.waitingFor ?? '') {
+    case 'start':
+      return `it is not to start before ${facts.runAt.toISOString()}${wakes}`
+    case 'retry':
+      return `${failureText(task) ?? 'a step failed'}; it is tried again${wakes}`
+    case 'sleep':
+      return `it sleeps in ${waitingSteps(task)}${wakes}`
+    case 'signal': {
+      const unused = facts.unconsumedSignals
+      const came = unused.length === 0 ? 'none has come' : `unused so far: ${unused.join(', ')}`
+      return `it waits for a signal in ${waitingSteps(task)}${wakes}; ${came}`
+    }
+    case 'person':
+      return `nobody can know whether ${doubtful(task).join(', ')} happened: a person must look at the receiver and decide`
+    default:
+      return `it waits for ${task.waitingFor ?? 'nothing that anybody knows'}${wakes}`
+  }
+}
+
+/** Past its time: whoever wakes tasks is not at work. */
+function wakesText(wakeAt: Date, now: Date): string {
+  const overdueMs = now.getTime() - wakeAt.getTime()
+  return overdueMs > 0 ? `, due for ${duration(overdueMs)} now` : `, ${fromNow(wakeAt, now)}`
+}
+
+function deadLetterCause(task: TaskDetail, facts: WhyFacts): string {
+  const words = reasonWords(task.lastReason ?? 'step_failed')
+  if (task.lastReason === 'orphaned') {
+    const crashes = `${facts.crashesTotal} ${facts.crashesTotal === 1 ? 'crash' : 'crashes'} in all`
+    return `${words} again and again while running it (${crashes}): ${task.error?.message ?? ''}`
+  }
+  return `${words}: ${failureText(task) ?? task.error?.message ?? 'no error was stored'}`
+}
+
+/** The newest failure with its step. */
+function failureText(task: TaskDetail): string | null {
+  const failed = task.steps.filter((step) => step.status === 'failed' || step.status === 'intent').at(-1)
+  const error = task.status === 'dead_letter' ? (task.error ?? failed?.error) : failed?.error
+  if (error === undefined || error === null) return null
+  if (failed === undefined) return error.message
+  return error.message.includes(failed.key) ? error.message : `${stepName(failed)}: ${error.message}`
+}
+
+/** What fails between two steps is stored as a step of its own. */
+export function stepName(step: Pick<StepView, 'key' | 'kind'>): string {
+  return step.kind === 'run' ? 'the code between the steps' : `step ${JSON.stringify(step.key)}`
+}
+
+function waitingSteps(task: TaskDetail): string {
+  const keys = task.steps.filter((step) => step.status === 'waiting').map((step) => JSON.stringify(step.key))
+  return keys.length === 0 ? 'no stored step' : keys.join(', ')
+}
+
+/** The effects about which a person is asked. */
+export function doubtful(task: TaskDetail): string[] {
+  const steps = task.steps.filter((step) => step.kind === 'effect')
+  const asked = steps.filter((step) => step.status === 'unknown')
+  return (asked.length > 0 ? asked : steps.filter((step) => step.status === 'intent')).map((step) => step.key)
+}

@@ -1,0 +1,51 @@
+import { runCli } from '../../src/cli/run-cli.ts'
+import { setup, type World } from '../integration/world.ts'
+
+export interface CliAnswer {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** The one JSON document on stdout. */
+  readonly json: () => unknown
+}
+
+export interface CliWorld extends World {
+  /** `foothold …` against this world's database, in this process. */
+  readonly cli: (...argv: readonly string[]) => Promise<CliAnswer>
+  /** The same, with a stop signal and a look at what has been written so far. */
+  readonly start: (...argv: readonly string[]) => StartedCli
+}
+
+export interface StartedCli {
+  readonly answer: Promise<CliAnswer>
+  stop(signal: 'SIGINT' | 'SIGTERM'): void
+  /** stdout so far. */
+  written(): string
+}
+
+export async function cliWorld(): Promise<CliWorld> {
+  const world = await setup()
+  const env = { DATABASE_URL: world.url }
+  return {
+    ...world,
+    cli: (...argv) => startCli(argv, env).answer,
+    start: (...argv) => startCli(argv, env),
+  }
+}
+
+export function cli(argv: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliAnswer> {
+  return startCli(argv, env).answer
+}
+
+function startCli(argv: readonly string[], env: NodeJS.ProcessEnv): StartedCli {
+  const stop = new AbortController()
+  let stdout = ''
+  let stderr = ''
+  const answer = runCli(argv, {
+    env,
+    stop: stop.signal,
+    stdout: { write: (text) => void (stdout += text) },
+    stderr: { write: (text) => void (stderr += text) },
+  }).then((code) => ({ code, stdout, stderr, json: (): unknown => JSON.parse(stdout) }))
+  return { answer, stop: (signal) => stop.abort(signal), written: () => stdout }
+}
