@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { createTestDatabase } from 'foothold/testing'
+import pg from 'pg'
+import { expect, inject, test } from 'vitest'
 import { anchorsOf, codeBlocks, linksOf, npmCallsOf, pathsOf } from './documents/document-text.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -66,4 +68,21 @@ test('the first example of the README is the one that runs', () => {
 
   expect(example.split('\n').length).toBeGreaterThan(10)
   expect(read('examples/hello/hello.ts')).toContain(example)
+})
+
+test('every SQL statement in the documents runs', async () => {
+  const statements = DOCUMENTS.flatMap((document) => codeBlocks(read(document), 'sql'))
+  const database = await createTestDatabase(inject('postgresUrl'))
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  try {
+    expect(statements.length).toBeGreaterThan(2)
+    for (const statement of statements) {
+      const answer = client.query(statement.replaceAll("'…'", 'foothold.new_id()'))
+      await expect(answer, statement).resolves.toBeDefined()
+    }
+  } finally {
+    await client.end()
+    await database.drop()
+  }
 })
