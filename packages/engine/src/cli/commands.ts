@@ -1,6 +1,7 @@
 import type { Command } from './command.ts'
 import { deadLetters } from './commands/dead-letters.ts'
 import { decide } from './commands/decide.ts'
+import { doctor } from './commands/doctor.ts'
 import { migrate } from './commands/migrate.ts'
 import { tasksCancel } from './commands/tasks-cancel.ts'
 import { tasksList } from './commands/tasks-list.ts'
@@ -26,4 +27,5 @@ export const COMMANDS: readonly Command[] = [
   deadLetters,
   workers,
   why,
+  doctor,
 ]

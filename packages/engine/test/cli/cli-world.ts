@@ -1,4 +1,5 @@
 import { runCli } from '../../src/cli/run-cli.ts'
+import type { Worker } from '../../src/index.ts'
 import { setup, type World } from '../integration/world.ts'
 
 export interface CliAnswer {
@@ -14,6 +15,8 @@ export interface CliWorld extends World {
   readonly cli: (...argv: readonly string[]) => Promise<CliAnswer>
   /** The same, with a stop signal and a look at what has been written so far. */
   readonly start: (...argv: readonly string[]) => StartedCli
+  /** Drains every worker that this world has started. */
+  readonly stopWorkers: () => Promise<void>
 }
 
 export interface StartedCli {
@@ -26,8 +29,17 @@ export interface StartedCli {
 export async function cliWorld(): Promise<CliWorld> {
   const world = await setup()
   const env = { DATABASE_URL: world.url }
+  const workers: Worker[] = []
   return {
     ...world,
+    async worker(...given) {
+      const worker = await world.worker(...given)
+      workers.push(worker)
+      return worker
+    },
+    async stopWorkers() {
+      await Promise.all(workers.map((worker) => worker.drain({ graceMs: 0 })))
+    },
     cli: (...argv) => startCli(argv, env).answer,
     start: (...argv) => startCli(argv, env),
   }
