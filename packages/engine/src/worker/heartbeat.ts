@@ -33,7 +33,7 @@ export type ToThread =
 export interface Heartbeat {
   send(message: ToThread): void
   /** Resolves when the last heartbeat has been answered and the thread has ended: no heartbeat follows `stopped`. */
-  stop(): Promise<void>
+  stop(patienceMs: number): Promise<void>
 }
 
 export function startHeartbeat(
@@ -53,11 +53,11 @@ export function startHeartbeat(
   thread.on('error', onDeath)
   return {
     send: (message) => thread.postMessage(message),
-    async stop() {
+    async stop(patienceMs) {
       stopping = true
       thread.postMessage({ kind: 'stop' } satisfies ToThread)
       // A thread that hangs in a dead connection must not hold up an exit.
-      const timer = setTimeout(() => void thread.terminate(), 1_000)
+      const timer = setTimeout(() => void thread.terminate(), patienceMs)
       await exited
       clearTimeout(timer)
     },

@@ -160,9 +160,11 @@ async function oneTry(
   const { key, timeoutMs } = progress
   const running = execution.openTry(progress.kind === 'effect')
   const stream = execution.services.chunks.open({ ...execution.fence, key, tries: progress.tries + 1 })
-  const timer = setTimeout(() => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs })), timeoutMs)
+  let timer: NodeJS.Timeout | undefined
   try {
+    // Waiting for a heartbeat is not the step's time: a limit must not run out before the step has begun.
     await execution.services.lease.ensureGood(running.signal)
+    timer = setTimeout(() => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs })), timeoutMs)
     await reach('step.started', execution.fence.taskId, key)
     let usage: Usage | null = null
     const context: TryContext = {

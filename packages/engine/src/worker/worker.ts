@@ -37,7 +37,9 @@ const LAST_WRITES_MS = 500
 /** For what the application still does after run(); then its open sockets no longer keep the process alive. */
 const LINGER_MS = 1_000
 /** After the grace, for what the database has not answered; then the sweep has the rest. */
-const GIVE_UP_MS = 500
+const GIVE_UP_MS = 200
+/** For each of the last words to the database; a live one takes a few milliseconds. */
+const FAREWELL_MS = 250
 
 export interface Background {
   stop(): Promise<void>
@@ -395,10 +397,10 @@ class TaskWorker implements Worker {
     this.#giveUp.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
     journal.close(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
 
-    await within(chunks.close(), LAST_WRITES_MS)
-    await heartbeat.stop()
-    await markStopped(db, this.#id, LAST_WRITES_MS).catch(() => undefined)
-    await within(Promise.all([db.close(), sessions.close()]), LAST_WRITES_MS)
+    // A database that swallows packets must not hold up the exit: each wait has a bound, and together they fit the stop.
+    await Promise.all([within(chunks.close(), FAREWELL_MS), heartbeat.stop(FAREWELL_MS)])
+    await within(markStopped(db, this.#id, FAREWELL_MS), FAREWELL_MS)
+    await within(Promise.all([db.close(), sessions.close()]), GIVE_UP_MS)
     this.#status = 'stopped'
     const report = { handedOver: this.#handedOver, leftBehind: this.#leftBehind }
     if (report.leftBehind.length > 0) {
@@ -450,7 +452,8 @@ class TaskWorker implements Worker {
       const result = await report
       if (result.leftBehind.length > 0) process.exitCode = 1
       // What the application left open must not keep a drained process alive until it is killed.
-      setTimeout(() => process.exit(), LINGER_MS).unref()
+      const leftMs = this.#graceEndsAtMs + LINGER_MS - systemClock.monotonicMs()
+      setTimeout(() => process.exit(), Math.min(LINGER_MS, Math.max(100, leftMs))).unref()
       return result
     } finally {
       uninstall()

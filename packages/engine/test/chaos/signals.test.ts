@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../../src/index.ts'
 import { agentOf, gate, setup, until } from '../integration/world.ts'
+import { startBlackHole } from './black-hole.ts'
 import { LEDGER, ledgerAgent } from './ledger-agent.ts'
 import { startWorkerProcess } from './processes.ts'
 
@@ -232,4 +233,32 @@ describe('a dead letter with someone to answer', () => {
     await until('the follow-up has answered', () => answered.length > 0)
     expect(answered).toEqual([['Где заказ?', 'step_failed', expect.stringContaining('не вышло')]])
   })
+})
+
+describe('a database that swallows packets', () => {
+  test('does not hold up a drain: the process ends inside 8 s, non-zero, and names what it left', async () => {
+    const { url, foothold, query } = await setup()
+    await query(LEDGER)
+    const hole = await startBlackHole(url)
+    const leaving = startWorkerProcess({
+      url: hole.url,
+      ledgerUrl: url,
+      receiver: 'keys',
+      pauseMs: 60_000,
+      heartbeatMs: 5_000,
+      leaseMs: 20_000,
+      graceMs: 6_500,
+    })
+    await leaving.tells((told) => told['message'] === 'worker started')
+    const handle = await foothold.submit(ledgerAgent(url, { receiver: 'keys' }), null)
+    await leaving.tells((told) => told['step'] === 'retrieve')
+
+    hole.swallow()
+    const signalledAt = Date.now()
+    leaving.kill('SIGTERM')
+
+    expect(await leaving.exited).toEqual({ code: 1, signal: null })
+    expect(Date.now() - signalledAt).toBeLessThan(8_000)
+    expect(leaving.told.find((told) => Array.isArray(told['tasks']))).toMatchObject({ tasks: [handle.id] })
+  }, 60_000)
 })
