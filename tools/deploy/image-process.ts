@@ -62,6 +62,8 @@ export async function startPlain(
   return follow(child, child.pid ?? 0)
 }
 
+/** The child dies with its parent: nothing is left behind, whatever ends the test. */
+const UNSHARE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child=KILL'] as const
 /** What a container's process sees: it is PID 1, nobody of importance, and its file system is read-only. */
 const ENTER = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0/app" &&
   exec setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all "$@"`
@@ -72,8 +74,8 @@ export async function startAsPidOne(
   target: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<ImageProcess> {
-  const unshare = ['--pid', '--fork', '--mount-proc', '--kill-child=KILL']
-  const child = spawn('unshare', [...unshare, 'sh', '-c', ENTER, image, ...commandsOf(target).start], {
+  const [unshare, ...flags] = UNSHARE
+  const child = spawn(unshare, [...flags, 'sh', '-c', ENTER, image, ...commandsOf(target).start], {
     env: environmentOf(target, settings),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -12,6 +12,7 @@ const manifests = readManifests()
 /** Answers under way when the server is told to stop. */
 const SERVER_GRACE_MS = 5_000
 const LAST_WRITES_MS = 1_000
+const KUBECTL = 'kubectl'
 
 function deployment(name: 'server' | 'worker') {
   const found = manifests.get(`${name}-deployment.yaml`) as IDeployment | undefined
@@ -23,7 +24,7 @@ function deployment(name: 'server' | 'worker') {
 
 function hasKubectl(): boolean {
   try {
-    execFileSync('kubectl', ['version', '--client'], { stdio: 'ignore' })
+    execFileSync(KUBECTL, ['version', '--client'], { stdio: 'ignore' })
     return true
   } catch {
     console.warn('skipped: kubectl is not installed, so no kustomization is rendered')
@@ -57,7 +58,7 @@ describe('the manifests are ones that Kubernetes takes', () => {
   })
 
   test.runIf(hasKubectl())('kustomize renders them all, and the result still holds', () => {
-    const rendered = execFileSync('kubectl', ['kustomize', join(DEPLOY, 'kubernetes')], { encoding: 'utf8' })
+    const rendered = execFileSync(KUBECTL, ['kustomize', join(DEPLOY, 'kubernetes')], { encoding: 'utf8' })
     const documents = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest)
 
     expect(documents).toHaveLength(manifests.size)

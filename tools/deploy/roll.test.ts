@@ -27,7 +27,7 @@ case "$*" in *"$FAILS_AT") exit 1 ;; esac
 `
 const ENVIRONMENT_FILES = ['postgres.env', 'server.env', 'worker.env']
 
-function setup(): { readonly folder: string; roll(options: RollOptions): RollResult } {
+function setup(): { readonly folder: string; readonly roll: (options: RollOptions) => RollResult } {
   const folder = mkdtempSync(join(tmpdir(), 'foothold-roll-'))
   folders.push(folder)
   mkdirSync(join(folder, 'bin'))
