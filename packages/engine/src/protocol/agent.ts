@@ -40,7 +40,7 @@ export interface AgentOptions<Name extends string, Input extends StandardSchema,
   /** Any Standard Schema; checked once, at submit. */
   readonly input: Input
   readonly retry?: RetryPolicy | undefined
-  /** Working time from the first claim, waits for sleeps and signals excluded. Default 900,000. */
+  /** From the first claim, and anew after each sleep or wait for a signal or a person. Default 900,000. */
   readonly deadlineMs?: number | undefined
   run(task: TaskContext, input: OutputOf<Input>): Promise<Stored<Output>>
   /** A durable task of its own, created in the dead letter's transaction, so that someone always gets an answer. */
