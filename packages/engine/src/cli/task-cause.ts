@@ -90,13 +90,16 @@ function deadLetterCause(task: TaskDetail, facts: WhyFacts): string {
   return `${words}: ${failureText(task) ?? task.error?.message ?? 'no error was stored'}`
 }
 
-/** The newest failure with its step. */
+/** What stopped it, with its step where one said the same; while it lives, the newest failure. */
 function failureText(task: TaskDetail): string | null {
-  const failed = task.steps.filter((step) => step.status === 'failed' || step.status === 'intent').at(-1)
-  const error = task.status === 'dead_letter' ? (task.error ?? failed?.error) : failed?.error
-  if (error === undefined || error === null) return null
-  if (failed === undefined) return error.message
-  return error.message.includes(failed.key) ? error.message : `${stepName(failed)}: ${error.message}`
+  const failures = task.steps.filter(
+    (step) => step.error !== null && (step.status === 'failed' || step.status === 'intent'),
+  )
+  const isDead = task.status === 'dead_letter'
+  const step = failures.findLast(({ error }) => !isDead || error?.message === task.error?.message)
+  const error = isDead ? task.error : step?.error
+  if (error === null || error === undefined) return null
+  return step === undefined || error.message.includes(step.key) ? error.message : `${stepName(step)}: ${error.message}`
 }
 
 /** What fails between two steps is stored as a step of its own. */
