@@ -9,8 +9,9 @@ const LINGER_MS = 500
 const stop = new AbortController()
 const uninstall = onStopSignal((signal, count) => {
   stop.abort(signal)
-  // A worker counts for itself: its second Ctrl-C hands over at once. Whoever presses a third time wants out.
-  if (count > 2) process.exit(exitCodeOf(stop.signal))
+  // A worker counts for itself: its second Ctrl-C hands over at once. Whoever presses a third time wants out; a platform
+  // that repeats SIGTERM does not.
+  if (signal === 'SIGINT' && count > 2) process.exit(exitCodeOf(stop.signal))
 })
 
 // The reader of a pipe went away (`| head`): nothing is left to be said.

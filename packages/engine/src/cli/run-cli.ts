@@ -3,7 +3,7 @@ import type { Command, Context, Given } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { complaintOf } from './complaint.ts'
 import { type Connection, openConnection } from './connection.ts'
-import { exitCodeOf, FAILED, WRONG_USAGE } from './exit-codes.ts'
+import { exitCodeOf, FAILED, unlessStopped, WRONG_USAGE } from './exit-codes.ts'
 import { helpOf, overview } from './help.ts'
 import { createOutput, type Output, type TextStream } from './output.ts'
 import { UsageError } from './usage-error.ts'
@@ -31,7 +31,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
     }
     return await runCommand(parsed.command, parsed.given, surroundings, out)
   } catch (error) {
-    // A command that was cut off may still trip over it.
+    // The stop itself, or what a command that was cut off tripped over.
     if (surroundings.stop?.aborted === true) return exitCodeOf(surroundings.stop)
     complain(error, out, isJson)
     return error instanceof UsageError ? WRONG_USAGE : FAILED
@@ -58,18 +58,10 @@ async function runCommand(command: Command, given: Given, surroundings: CliSurro
   }
   try {
     const running = command.run(given, context)
-    return await (command.handlesStop === true ? running : Promise.race([running, stopped(stop)]))
+    return await (command.handlesStop === true ? running : unlessStopped(running, stop))
   } finally {
     await Promise.all(connections.map((connection) => connection.close()))
   }
-}
-
-function stopped(stop: AbortSignal): Promise<number> {
-  return new Promise((resolve) => {
-    const end = (): void => resolve(exitCodeOf(stop))
-    if (stop.aborted) end()
-    else stop.addEventListener('abort', end, { once: true })
-  })
 }
 
 /** The text is not repeated: it may hold a password. */

@@ -211,3 +211,28 @@ test('a server that keeps what it acknowledges is well, and one told not to is a
   expect(ill.stdout).toMatch(/error +durability +less than a disk/)
   expect(ill.code).toBe(1)
 })
+
+test('a role that may only read sees the same, and is told what it cannot see', async () => {
+  const { world } = await inhabited()
+  const role = `читатель_${process.pid}`
+  await world.query(`create role "${role}" login password 'тайна'`)
+  onTestFinished(async () => {
+    const session = new pg.Client({ connectionString: inject('postgresUrl') })
+    await session.connect()
+    await session.query(`drop role "${role}"`)
+    await session.end()
+  })
+  await world.query(`grant usage on schema foothold to "${role}"`)
+  const url = new URL(world.url)
+  url.username = encodeURIComponent(role)
+  url.password = encodeURIComponent('тайна')
+
+  const blind = await cli(['doctor'], { DATABASE_URL: url.href })
+  await world.query(`grant select on all tables in schema foothold to "${role}"`)
+  const seeing = await cli(['doctor', '--json'], { DATABASE_URL: url.href })
+  await world.query(`drop owned by "${role}"`)
+
+  expect(blind).toMatchObject({ code: 1, stdout: expect.stringMatching(/error +schema .*permission denied/) })
+  expect(complaintsOf(seeing.json() as Report)).toEqual(['dead letters', 'decisions'])
+  expect(seeing.stdout).toContain('grant pg_read_all_stats for all')
+})

@@ -1,8 +1,10 @@
 import { connect } from '../../foothold.ts'
+import type { Agent } from '../../protocol/agent.ts'
+import type { Foothold } from '../../protocol/foothold.ts'
 import { agentsOfModule } from '../agents-of-module.ts'
 import type { Command } from '../command.ts'
 import { openReached } from '../connection.ts'
-import { exitCodeOf } from '../exit-codes.ts'
+import { unlessStopped } from '../exit-codes.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 export const worker: Command = {
@@ -23,11 +25,15 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
   async run({ arguments: [module = ''], values, flags, command }, { out, isJson, url, cwd, stop }) {
     const concurrency = wholeNumber('--concurrency', values['concurrency'], { min: 1, max: 100_000, command })
     const graceMs = wholeNumber('--grace-ms', values['grace-ms'], { min: 0, max: 3_600_000, command })
-    const agents = await agentsOfModule(module, cwd)
-    await (await openReached(url)).close()
-    const foothold = await connect(url, { directUrl: values['direct-url'], migrate: !flags.has('no-migrate') })
+    const prepare = async (): Promise<{ agents: readonly Agent[]; foothold: Foothold }> => {
+      const agents = await agentsOfModule(module, cwd)
+      await (await openReached(url)).close()
+      const options = { directUrl: values['direct-url'], migrate: !flags.has('no-migrate') }
+      return { agents, foothold: await connect(url, options) }
+    }
+    // Nothing is claimed yet: a module that never ends loading must not hold up a stop.
+    const { agents, foothold } = await unlessStopped(prepare(), stop)
     try {
-      if (stop.aborted) return exitCodeOf(stop)
       const running = foothold.worker({ agents, concurrency, graceMs, release: values['release'] })
       const report = await running.run()
       if (isJson) out.document({ worker: running.id, ...report })
