@@ -10,7 +10,7 @@ import { type LoadedProgram, loadProgram, type Mode, type Program } from './prog
 export interface World {
   readonly foothold: Foothold
   readonly simulators: Simulators
-  query<Row = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>
+  readonly query: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>
   /** What is submitted in it has its ids at once, and is seen by workers when it commits. */
   inTransaction<T>(act: (sql: Queryable) => Promise<T>): Promise<T>
   /** A process whose code is loaded; it begins when it is told to. */
