@@ -7,6 +7,9 @@ export interface TextStream {
   readonly isTTY?: boolean | undefined
 }
 
+/** Else Node would ask its own stdout and environment once more; versions that do not ask ignore it. */
+const DECIDED = { validateStream: false }
+
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 export interface Output {
@@ -35,7 +38,7 @@ export function createOutput(
     document: (value) => void stdout.write(`${plainJson(JSON.stringify(value, null, 2))}\n`),
     record: (value) => void stdout.write(`${plainJson(JSON.stringify(value))}\n`),
     note: (text) => void stderr.write(`${text}\n`),
-    paint: (style, text) => (isColoured ? styleText(style, text) : text),
+    paint: (style, text) => (isColoured ? styleText(style, text, DECIDED) : text),
   }
 }
 
