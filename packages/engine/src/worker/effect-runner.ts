@@ -4,6 +4,7 @@ import { canonicalJson } from '../protocol/canonical-json.ts'
 import { decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import { type decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
+import type { Reason } from '../protocol/reasons.ts'
 import type { Effect, EffectContext, StoppingEffect } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import { readStep, storeIntent, takeOverIntent } from '../store/steps.ts'
@@ -53,6 +54,8 @@ export async function runEffect(execution: Execution, key: string, effect: AnyEf
 
 class EffectRunner {
   readonly progress: StepProgress
+  /** What made the doubt, where this attempt saw it: the attempt that waits it out ends under that reason. */
+  #doubtReason: Reason = 'effect_unknown'
   readonly #execution: Execution
   readonly #key: string
   readonly #effect: AnyEffect
@@ -121,6 +124,7 @@ class EffectRunner {
       doubtInMs,
     })
     this.#row = { ...row, status, refusals, tries: this.progress.tries }
+    this.#doubtReason = failure.reason
   }
 
   #isOurs(row: LoadedStep): boolean {
@@ -223,7 +227,7 @@ class EffectRunner {
       key: this.#key,
       kind: 'retry',
       dueAtMs: this.#doubtUntilMs,
-      reason: 'effect_unknown',
+      reason: this.#doubtReason,
       detail: `${this.#key}: an earlier request may still take effect; it is looked up after that`,
     })
   }

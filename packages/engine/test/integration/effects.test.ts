@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ReasonedError, RetryError, TerminalError } from '../../src/index.ts'
-import { agentOf, setup, until, type World } from './world.ts'
+import { agentOf, gate, setup, until, type World } from './world.ts'
 
 const reset = (): Error => new ReasonedError('socket hang up', { reason: 'crm_unavailable' })
 const retry = { firstDelayMs: 20, delayMaxMs: 50 }
@@ -148,6 +148,38 @@ describe('after an unknown outcome', () => {
     expect(await handle.result({ timeoutMs: 10_000 })).toBe('со второго раза')
     expect(events.map(({ what }) => what)).toEqual(['send', 'find', 'send'])
     expect((events[1]?.at ?? 0) - (events[0]?.at ?? 0)).toBeGreaterThanOrEqual(299)
+  })
+
+  test('a doubt that is waited out while another step runs keeps the reason of the failure', async () => {
+    const { foothold, worker, query } = await setup()
+    const slow = gate()
+    let sends = 0
+    const parallel = agentOf((task) =>
+      Promise.all([
+        // Holds the attempt, so that the next try of the effect comes within it.
+        task.step('slow', () => slow.opened),
+        task.effect('deal', {
+          retry: { firstDelayMs: 1, delayMaxMs: 1 },
+          findLagMs: 1_000,
+          request: {},
+          async send() {
+            sends += 1
+            setTimeout(slow.open, 300)
+            throw reset()
+          },
+          find: async () => 'нашлась',
+        }),
+      ]),
+    )
+    await worker([parallel])
+    const handle = await foothold.submit(parallel, null)
+
+    expect((await handle.result({ timeoutMs: 10_000 }))[1]).toBe('нашлась')
+    expect(sends).toBe(1)
+    expect(await query('select reason from foothold.attempts order by attempt')).toEqual([
+      { reason: 'crm_unavailable' },
+      { reason: 'completed' },
+    ])
   })
 
   test("onDoubt 'stop' gives the unknown outcome to the author, and never sends again", async () => {
