@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -68,7 +68,13 @@ const UNSHARE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child=KIL
 const ENTER = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0/app" &&
   exec setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all "$@"`
 
-/** As root alone: namespaces and mounts need it. */
+/** Root of a container may not make namespaces, and a node below somebody's home is not everybody's to run. */
+export function canStartAsPidOne(): boolean {
+  const [unshare, ...flags] = UNSHARE
+  const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'node', '--version']
+  return spawnSync(unshare, [...flags, ...nobody], { stdio: 'ignore' }).status === 0
+}
+
 export async function startAsPidOne(
   image: string,
   target: string,
