@@ -164,7 +164,7 @@ describe('after an unknown outcome', () => {
           request: {},
           async send() {
             sends += 1
-            setTimeout(slow.open, 300)
+            setTimeout(() => slow.open(), 300)
             throw reset()
           },
           find: async () => 'нашлась',
