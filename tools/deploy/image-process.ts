@@ -7,12 +7,11 @@ import { readDeployFile } from './deploy-files.ts'
 import { instructionsOf, lastOf, parseDockerfile } from './dockerfile.ts'
 
 export interface ImageProcess {
-  /** Of the command itself, whatever was started around it. */
-  readonly pid: number
   readonly lines: readonly string[]
   said(form: RegExp): Promise<string>
   /** The exit code, once it and its output have ended. */
   readonly ended: Promise<number | null>
+  /** Reaches the command itself, whatever was started around it. */
   kill(signal: NodeJS.Signals): void
 }
 
@@ -59,14 +58,14 @@ export async function startPlain(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   await once(child, 'spawn')
-  return follow(child, child.pid ?? 0)
+  return follow(child)
 }
 
-/** The child dies with its parent: nothing is left behind, whatever ends the test. */
+/** The child dies with unshare; `--pdeathsig keep` below carries that over the change of user. */
 const UNSHARE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child=KILL'] as const
 /** What a container's process sees: it is PID 1, nobody of importance, and its file system is read-only. */
 const ENTER = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0/app" &&
-  exec setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all "$@"`
+  exec setpriv --pdeathsig keep --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all "$@"`
 
 /** Root of a container may not make namespaces, and a node below somebody's home is not everybody's to run. */
 export function canStartAsPidOne(): boolean {
@@ -86,23 +85,24 @@ export async function startAsPidOne(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   await once(child, 'spawn')
-  const outside = child.pid ?? 0
-  const inside = follow(child, outside)
+  const outside = follow(child)
   let isOver = false
-  void inside.ended.then(() => {
+  void outside.ended.then(() => {
     isOver = true
   })
-  await inside.said(/"worker started"|"server listens"/)
-  const [pid] = readFileSync(`/proc/${outside}/task/${outside}/children`, 'utf8').trim().split(' ').map(Number)
-  if (pid === undefined || pid === 0) throw new Error('unshare has no child.')
   return {
-    ...inside,
-    pid,
+    ...outside,
     kill(signal) {
       // By then the number may be another's.
-      if (!isOver) process.kill(pid, signal)
+      if (!isOver) process.kill(childOf(child.pid ?? 0), signal)
     },
   }
+}
+
+/** Signals sent to unshare would not reach the one that it waits for. */
+function childOf(pid: number): number {
+  const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  return child === '' ? pid : Number(child)
 }
 
 /** The health check's exit code; its output is in the answer for the one who has to find out why. */
@@ -120,7 +120,7 @@ export function checkHealth(
   })
 }
 
-function follow(child: ChildProcess, pid: number): ImageProcess {
+function follow(child: ChildProcess): ImageProcess {
   const lines: string[] = []
   const changed = new EventTarget()
   let isOver = false
@@ -137,7 +137,6 @@ function follow(child: ChildProcess, pid: number): ImageProcess {
     return code as number | null
   })
   return {
-    pid,
     lines,
     ended,
     kill: (signal) => void child.kill(signal),

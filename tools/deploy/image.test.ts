@@ -140,6 +140,7 @@ test.runIf(isIsolated)(
       times: 1,
     })
     const worker = await started(startAsPidOne(image, 'worker', workerSettings()))
+    await worker.said(/"worker started"/)
     const handle = await foothold.submit('support', request)
     await gigachat.control.waitForGate('answer', { timeoutMs: 60_000 })
 
@@ -179,6 +180,7 @@ test.runIf(isIsolated)(
     const server = await started(
       startAsPidOne(image, 'server', { DATABASE_URL: database.url, FOOTHOLD_TOKEN: TOKEN, PORT: '0' }),
     )
+    await Promise.all([worker.said(/"worker started"/), server.said(/"server listens"/)])
 
     const toldMs = performance.now()
     worker.kill('SIGTERM')
