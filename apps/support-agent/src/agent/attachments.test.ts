@@ -84,7 +84,7 @@ test('the limit holds over all files together and says what was cut', () => {
   ])
 
   expect(files.map((file) => file.text.length)).toEqual([150_000, 50_000, 0])
-  expect(files[1]?.note).toBe('cut: the first 50000 of 150000 characters are kept')
+  expect(files[1]?.note).toBe('cut: only the beginning is kept')
   expect(files.reduce((sum, file) => sum + file.text.length, 0)).toBe(ATTACHMENT_CHARACTERS_MAX)
 })
 

@@ -5,6 +5,8 @@ import type { Attachment } from './request.ts'
 
 /** Over all files of a request: what a large model can still read beside the rest of the prompt. */
 export const ATTACHMENT_CHARACTERS_MAX = 200_000
+/** Without figures: the model reads it too, and takes any number beside a question for an order's. */
+const CUT = 'cut: only the beginning is kept'
 /** Parsing HTML blocks the event loop for about a second per million characters; more is cut before, and said. */
 const HTML_CHARACTERS_MAX = 500_000
 
@@ -21,7 +23,7 @@ export function readAttachments(attachments: readonly Attachment[]): AttachmentT
     const { text, note } = readOne(attachment)
     const kept = atCodePoint(text, left)
     left -= kept.length
-    const cut = kept.length < text.length ? `cut: the first ${kept.length} of ${text.length} characters are kept` : null
+    const cut = kept.length < text.length ? CUT : null
     return { name: readable(attachment.name), text: kept, note: notes(note, cut) }
   })
 }
@@ -44,7 +46,7 @@ function asText(raw: string): { text: string; note: string | null } {
   const plain = htmlToText(html)
   return {
     text: readable(plain).trim(),
-    note: html.length < text.length ? `cut: the first ${html.length} of ${text.length} characters of HTML` : null,
+    note: html.length < text.length ? CUT : null,
   }
 }
 

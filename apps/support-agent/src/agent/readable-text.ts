@@ -14,7 +14,7 @@ export function readable(text: string): string {
 /** Cuts at a code point, with a note of how much was left out. */
 export function cutWithNote(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text
-  return `${atCodePoint(text, charactersMax)}\n[cut: the first ${charactersMax} of ${text.length} characters]`
+  return `${atCodePoint(text, charactersMax)}\n[cut: only the beginning is kept]`
 }
 
 /** At most so many UTF-16 units, never half a pair. */
