@@ -20,6 +20,8 @@ export interface World {
   readonly log: readonly LogLine[]
   /** A worker with a short heartbeat (100 ms) and lease (1 s), stopped with the test. */
   readonly worker: (agents: readonly Agent[], options?: Partial<WorkerOptions>) => Promise<Worker>
+  /** The same, with all its statements through another address. */
+  readonly workerAt: (url: string, agents: readonly Agent[], options?: Partial<WorkerOptions>) => Promise<Worker>
   readonly query: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>
   /** A session of its own, to hold transactions open. */
   readonly session: () => Promise<pg.Client>
@@ -38,8 +40,18 @@ export async function setup(): Promise<World> {
   const pool = new pg.Pool({ connectionString: database.url, max: 5 })
   pool.on('error', () => undefined)
   const sessions: pg.Client[] = []
+  const elsewhere: Foothold[] = []
+  const startWorker = async (
+    on: Foothold,
+    agents: readonly Agent[],
+    options: Partial<WorkerOptions>,
+  ): Promise<Worker> => {
+    const worker = on.worker({ agents, heartbeatMs: 100, leaseMs: 1_000, graceMs: 2_000, ...options })
+    await worker.start()
+    return worker
+  }
   onTestFinished(async () => {
-    await foothold.close()
+    await Promise.all([foothold, ...elsewhere].map((on) => on.close()))
     await Promise.all(sessions.map((session) => session.end()))
     await pool.end()
     await database.drop()
@@ -48,10 +60,11 @@ export async function setup(): Promise<World> {
     url: database.url,
     foothold,
     log,
-    async worker(agents, options = {}) {
-      const worker = foothold.worker({ agents, heartbeatMs: 100, leaseMs: 1_000, graceMs: 2_000, ...options })
-      await worker.start()
-      return worker
+    worker: (agents, options = {}) => startWorker(foothold, agents, options),
+    async workerAt(url, agents, options = {}) {
+      const on = await connect(url, { logger: recording(log), migrate: false })
+      elsewhere.push(on)
+      return startWorker(on, agents, options)
     },
     query: async (text, values) => (await pool.query(text, values)).rows,
     async session() {
