@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Fault, RequestMatch } from '@foothold/simulators'
 import type { TaskId } from 'foothold'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -59,9 +60,10 @@ const CASES: readonly Case[] = [
 ]
 
 /** Faults and gates for one request among others know it by its session, so it must be known before a worker runs it. */
-async function ask(prepare: (match: RequestMatch) => Promise<unknown>): Promise<TaskId> {
+async function ask(prepare: (match: RequestMatch) => Promise<unknown>, orderId = '5501'): Promise<TaskId> {
   return world.inTransaction(async (sql) => {
-    const input = { client: { id: 'клиент' }, text: 'Где мой заказ 5501?' }
+    // A client of its own: what is remembered of one request stands in the prompts of the next.
+    const input = { client: { id: randomUUID() }, text: `Где мой заказ ${orderId}?` }
     const { id } = await world.foothold.submit('support', input, { transaction: sql })
     await prepare({ path: 'chat/completions', header: { name: 'x-session-id', value: id } })
     return id
@@ -136,18 +138,36 @@ describe.concurrent('a task completes when GigaChat', () => {
   })
 })
 
-test('all of it at once in one task: it completes, and every cause stands under its own reason, in order', async () => {
+test('one task meets all of it: it completes, and every cause stands under its own reason, in order', async () => {
   const { control } = world.simulators.gigachat
+  const fault = (match: RequestMatch, times: number, what: Fault): Promise<string> =>
+    control.fault({ match, times, fault: what })
   const id = await ask(async (match) => {
-    const plan = { ...match, contains: MARK.plan }
     const generate = { ...match, contains: MARK.generate }
-    await control.gate({ name: 'all-at-once', match, point: 'before', times: 1 })
-    // Rules of one request act together, so the next one is set when the one before has acted.
-    await control.fault({ match: plan, fault: answer(502) })
-    void generate
-  })
-  const faults: readonly [keyof typeof MARK, number, Fault][] = []
-  void faults
-  await control.openGate('all-at-once')
+    await fault({ path: 'embeddings', contains: 'заказ 5507' }, 1, answer(502))
+    await fault({ ...match, contains: MARK.plan }, 1, answer(429, { 'retry-after': '1' }))
+    // Rules act together on one request: an answer hides a cut, a cut comes before a missing end.
+    await fault(generate, 2, answer(401))
+    await fault(generate, 3, { kind: 'cut', afterEvents: 2 })
+    await fault(generate, 4, { kind: 'no_end_marker' })
+  }, '5507')
+
   await world.foothold.handle(id).result({ timeoutMs: DONE_MS })
+
+  const attempts = await attemptsOf(id)
+  console.log(`GigaChat does all of it to one task: ${JSON.stringify(attempts)}`)
+  expect(attempts).toEqual([
+    ['waiting', 'llm_unavailable'],
+    ['waiting', 'llm_rate_limited'],
+    ['waiting', 'llm_unauthorized'],
+    ['waiting', 'llm_unavailable'],
+    ['waiting', 'llm_incomplete'],
+    ['completed', 'completed'],
+  ])
+  expect(await trafficOf(world, { taskId: id, orderId: '5507' })).toEqual({
+    ...ONCE,
+    embeddings: 2,
+    plans: 2,
+    drafts: 5,
+  })
 })
