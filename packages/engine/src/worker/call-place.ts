@@ -3,7 +3,7 @@
 /** Captured, not formatted: V8 formats a stack when it is read, and hardly anybody reads this one. */
 export function callPlace(): Error {
   const before = Error.stackTraceLimit
-  Error.stackTraceLimit = 8
+  Error.stackTraceLimit = 12
   const place = new Error('place')
   Error.stackTraceLimit = before
   return place

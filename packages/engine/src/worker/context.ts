@@ -34,45 +34,77 @@ export function createTaskContext(
     tenant: task.tenant === '' ? null : task.tenant,
     signal: execution.controller.signal,
 
-    async step(key: string, run: (context: StepContext) => unknown, options: StepOptions = {}) {
+    step: entry(execution, async (key: string, run: (context: StepContext) => unknown, options: StepOptions = {}) => {
       checkKey('step key', key)
       checkFunction('step', key, run)
       checkOptions(`step ${key}`, options)
       return runStep(execution, key, run, options)
-    },
-    async transaction(
-      key: string,
-      run: (sql: Queryable, context: StepContext) => Promise<unknown>,
-      options: StepOptions = {},
-    ) {
-      checkKey('step key', key)
-      checkFunction('transaction', key, run)
-      checkOptions(`transaction ${key}`, options)
-      return runTransaction(execution, sessions, key, run, options)
-    },
-    async effect(key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>) {
-      checkKey('step key', key)
-      checkEffect(key, effect)
-      return runEffect(execution, key, effect)
-    },
-    async sleep(key: string, forMs: number) {
+    }),
+    transaction: entry(
+      execution,
+      async (
+        key: string,
+        run: (sql: Queryable, context: StepContext) => Promise<unknown>,
+        options: StepOptions = {},
+      ) => {
+        checkKey('step key', key)
+        checkFunction('transaction', key, run)
+        checkOptions(`transaction ${key}`, options)
+        return runTransaction(execution, sessions, key, run, options)
+      },
+    ),
+    effect: entry(
+      execution,
+      async (key: string, effect: Effect<unknown, unknown> | StoppingEffect<unknown, unknown>) => {
+        checkKey('step key', key)
+        checkEffect(key, effect)
+        return runEffect(execution, key, effect)
+      },
+    ),
+    sleep: entry(execution, async (key: string, forMs: number) => {
       checkKey('step key', key)
       checkDuration(`sleep ${key}`, forMs)
       await runSleep(execution, key, () => forMs)
-    },
-    async sleepUntil(key: string, at: Date) {
+    }),
+    sleepUntil: entry(execution, async (key: string, at: Date) => {
       checkKey('step key', key)
-      checkDuration(`sleepUntil ${key}`, at.getTime())
-      await runSleep(execution, key, () => at.getTime() - databaseNowMs())
-    },
-    async waitForSignal(key: string, signal: Signal<unknown>, options?: { readonly timeoutMs: number }) {
-      checkKey('step key', key)
-      if (options !== undefined) checkDuration(`waitForSignal ${key}.timeoutMs`, options.timeoutMs)
-      return runWaitForSignal(execution, key, signal.name, options?.timeoutMs ?? null)
-    },
+      const forMs = at.getTime() - databaseNowMs()
+      checkDuration(`sleepUntil ${key}`, forMs)
+      await runSleep(execution, key, () => forMs)
+    }),
+    waitForSignal: entry(
+      execution,
+      async (key: string, signal: Signal<unknown>, options?: { readonly timeoutMs: number }) => {
+        checkKey('step key', key)
+        if (options !== undefined) checkDuration(`waitForSignal ${key}.timeoutMs`, options.timeoutMs)
+        return runWaitForSignal(execution, key, signal.name, options?.timeoutMs ?? null)
+      },
+    ),
   } satisfies Record<keyof TaskContext, unknown>
   // The implementation knows values, the surface knows their types.
   return context as unknown as TaskContext
+}
+
+/**
+ * Every call of the agent's function enters here.
+ * - A refusal comes with the next turn of the event loop: code that catches it and calls again keeps nobody else waiting.
+ * - A promise that nobody awaits, for instance because another branch failed first, must not end the process when it
+ *   rejects: what it stands for is stored with the task.
+ */
+function entry<Arguments extends unknown[], Result>(
+  execution: Execution,
+  call: (...args: Arguments) => Promise<Result>,
+): (...args: Arguments) => Promise<Result> {
+  return (...args) => {
+    const answer = execution.isEnded ? execution.refuse().then(() => call(...args)) : call(...args).catch(nextTurn)
+    answer.catch(() => undefined)
+    return answer
+  }
+}
+
+async function nextTurn(error: unknown): Promise<never> {
+  await new Promise((resolve) => setImmediate(resolve))
+  throw error
 }
 
 function checkFunction(kind: string, key: string, run: unknown): void {
@@ -109,11 +141,14 @@ function checkOptions(field: string, { timeoutMs, version, retry = {} }: StepOpt
   }
 }
 
+/** A hundred years: nobody waits longer, and PostgreSQL's time ends somewhere. */
+const DURATION_MS_MAX = 3_153_600_000_000
+
 function checkDuration(field: string, ms: unknown): void {
-  if (typeof ms === 'number' && Number.isFinite(ms)) return
+  if (typeof ms === 'number' && ms <= DURATION_MS_MAX) return
   throw new FootholdError('INVALID_ARGUMENT', {
     field,
-    problem: `${String(ms)} is not a finite number of milliseconds`,
+    problem: `${String(ms)} is not a number of milliseconds up to ${DURATION_MS_MAX}`,
   })
 }
 

@@ -2,13 +2,14 @@ import type { Clock } from '../lifecycle/clock.ts'
 import { reach } from '../lifecycle/probe.ts'
 import { sleep } from '../lifecycle/sleep.ts'
 import { decode } from '../protocol/codec.ts'
-import { FootholdError } from '../protocol/errors.ts'
+import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { Failure } from '../protocol/failure.ts'
 import type { Logger } from '../protocol/foothold.ts'
 import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
 import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
 import type { Database, RunOptions } from '../store/database.ts'
 import { parkTask } from '../store/settle.ts'
+import { isDataFailure, sqlState } from '../store/sqlstate.ts'
 import { type Fence, readStep, readWakes, type StepWrite } from '../store/steps.ts'
 import { type Branch, waitOf } from './branches.ts'
 import { callPlace, placeOf } from './call-place.ts'
@@ -21,8 +22,10 @@ import { RUN_KEY, type Settled, Settlement, type Standing } from './settlement.t
  * One attempt: the agent's function runs from the top, stored steps answer at once, and it ends in exactly one way:
  * the function returned or threw, the attempt was stopped from outside, or nothing of it can go on and it parks.
  *
- * - Nothing starts after the end: every later call of the old run rejects with ATTEMPT_ENDED.
+ * - Nothing starts after the end: every later call of the old run rejects with ATTEMPT_ENDED, and one that goes on
+ *   calling is left without an answer.
  * - A task leaves (handover, wait) only when none of its steps is in flight; the grace's end and a lost lease excepted.
+ * - A run that ends while effects are on their way waits for their answers; its other steps are aborted.
  * - Every write carries the fence; an answer of "not held" ends the attempt as `lease_lost` and writes nothing more.
  */
 
@@ -30,10 +33,16 @@ import { RUN_KEY, type Settled, Settlement, type Standing } from './settlement.t
 const QUIET_MS = 10
 /** How long effects on their way may still answer when their task is cancelled. */
 const ANSWER_MS = 1_500
+/** The same when its run has ended by itself; each of them has a time limit of its own. */
+const LAST_ANSWERS_MS = 30_000
+/** A fault of the database needs time: not one try after the other. */
+const FAULT_PAUSE_MS = 1_000
+/** Code that goes on after the end is told so this often. */
+const REFUSALS_MAX = 10
 /** How long results that are being stored may hold up a handover at the grace's end. */
 const LAST_WRITES_MS = 300
 
-export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline'
+export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline' | 'database_error'
 
 type Ending =
   | { readonly kind: 'returned'; readonly output: unknown }
@@ -108,10 +117,14 @@ export class Execution {
   #quiet: NodeJS.Timeout | null = null
   #deadline: NodeJS.Timeout | null = null
   #isSettling = false
+  /** Stopped from outside after its end: what it waits for before it settles is given up. */
+  #isCutShort = false
+  #hasProgress = false
+  #refusals = 0
 
   constructor(task: LoadedTask, run: AgentRun, services: ExecutionServices) {
     this.task = task
-    this.services = services
+    this.services = { ...services, db: this.#watched(services.db) }
     this.retry = run.retry
     this.fence = { taskId: task.id, attempt: task.attempt, workerId: services.workerId }
     this.sinceMs = services.clock.monotonicMs()
@@ -181,13 +194,21 @@ export class Execution {
 
   /** Ends the attempt. Plain steps are aborted at once; effects whose request has left may still answer, within bounds. */
   stop(reason: StopReason): void {
-    if (this.#ending !== null) return
-    this.#end({ kind: 'stopped', reason })
     const error = new FootholdError('ATTEMPT_ENDED', { reason })
-    this.controller.abort(error)
-    for (const active of this.#tries) {
-      if (reason !== 'cancelled' || !active.isEffect) active.controller.abort(error)
+    if (this.#ending !== null) {
+      // Too late for a cancel: how the run ended counts.
+      if (reason === 'cancelled') return
+      this.#isCutShort = true
+      this.#abortTries(error, { effectsToo: true })
+      return
     }
+    this.#end({ kind: 'stopped', reason })
+    this.controller.abort(error)
+    this.#abortTries(error, { effectsToo: reason !== 'cancelled' })
+  }
+
+  #abortTries(error: Error, { effectsToo }: { readonly effectsToo: boolean }): void {
+    for (const active of this.#tries) if (effectsToo || !active.isEffect) active.controller.abort(error)
   }
 
   /** No new step starts; when none runs any more, the task is handed over. */
@@ -203,6 +224,16 @@ export class Execution {
   }
 
   // ---- for the context --------------------------------------------------------------------------
+
+  /**
+   * For calls after the end. Code that catches the refusal and calls again must not keep the event loop for itself, nor
+   * go on for ever: after a few refusals it gets no answer, and is forgotten.
+   */
+  async refuse(): Promise<void> {
+    this.#refusals += 1
+    if (this.#refusals > REFUSALS_MAX) await new Promise<never>(() => undefined)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 
   /** Every keyed call comes through here first. Gives what is stored under the key. */
   open(key: string, kind: string, version: number): LoadedStep | null {
@@ -240,9 +271,7 @@ export class Execution {
   /** One try's own abort: its time limit, or the end of the attempt. */
   openTry(isEffect: boolean): { readonly signal: AbortSignal; abort(error: Error): void; close(): void } {
     const active: ActiveTry = { controller: new AbortController(), isEffect }
-    if (this.#ending?.kind === 'stopped') {
-      active.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: this.#ending.reason }))
-    }
+    if (this.#ending !== null) active.controller.abort(this.#endedError(this.#ending))
     this.#tries.add(active)
     return {
       signal: active.controller.signal,
@@ -285,13 +314,54 @@ export class Execution {
   /** Stores under the fence. An attempt that is no longer ours ends here, and the call never returns. */
   async store(write: Omit<StepWrite, 'taskId' | 'attempt'>): Promise<Exclude<StoreAnswer, { kind: 'not_held' }>> {
     this.#writes += 1
-    const answer = await this.services.journal
-      .store(this.fence.workerId, { ...write, taskId: this.fence.taskId, attempt: this.fence.attempt })
-      .finally(() => {
-        this.#writes -= 1
+    let answer: StoreAnswer
+    try {
+      answer = await this.services.journal.store(this.fence.workerId, {
+        ...write,
+        taskId: this.fence.taskId,
+        attempt: this.fence.attempt,
       })
+    } catch (error) {
+      return this.#failedFor(error, `what step ${JSON.stringify(write.key)} gave`)
+    } finally {
+      this.#writes -= 1
+    }
     if (answer.kind === 'not_held') this.loseLease()
-    return answer as Exclude<StoreAnswer, { kind: 'not_held' }>
+    if (write.status === 'completed') this.#hasProgress = true
+    return answer
+  }
+
+  /**
+   * A statement failed for good. For what this task gave it: no further try will help, the same code gives the same
+   * value. For anything else the attempt ends, and no step is blamed.
+   */
+  #failedFor(error: unknown, field: string): never {
+    if (isFootholdError(error, 'ATTEMPT_ENDED') || isFootholdError(error, 'CLOSED')) throw error
+    if (isDataFailure(error)) {
+      const what = `PostgreSQL refuses it (${sqlState(error)}: ${(error as Error).message})`
+      throw new FootholdError('VALUE_NOT_STORABLE', { field, path: '$', what }, { cause: error })
+    }
+    if (this.#ending === null) {
+      this.services.logger.error(
+        { ...this.#names(), reason: 'database_error', error },
+        'a statement failed for good; the task is handed over',
+      )
+    }
+    this.stop('database_error')
+    throw new FootholdError('ATTEMPT_ENDED', { reason: 'database_error' }, { cause: error })
+  }
+
+  #watched(db: Database): Database {
+    return {
+      ...db,
+      run: async (text, values, options) => {
+        try {
+          return await db.run(text, values, options)
+        } catch (error) {
+          return this.#failedFor(error, options.doing)
+        }
+      },
+    }
   }
 
   /** A fenced statement found that the attempt is not ours. */
@@ -318,10 +388,20 @@ export class Execution {
   }
 
   #throwIfEnded(): void {
-    if (this.#ending === null) return
-    const { kind } = this.#ending
-    const reason = kind === 'stopped' ? this.#ending.reason : kind === 'parked' ? 'waiting' : 'completed'
-    throw new FootholdError('ATTEMPT_ENDED', { reason })
+    if (this.#ending !== null) throw this.#endedError(this.#ending)
+  }
+
+  #endedError(ending: Ending): FootholdError {
+    const { kind } = ending
+    const reason =
+      kind === 'stopped'
+        ? ending.reason
+        : kind === 'parked'
+          ? 'waiting'
+          : kind === 'threw'
+            ? 'step_failed'
+            : 'completed'
+    return new FootholdError('ATTEMPT_ENDED', { reason })
   }
 
   // ---- parking ----------------------------------------------------------------------------------
@@ -339,9 +419,12 @@ export class Execution {
     if (this.#isDraining) return this.stop('graceful_shutdown')
     if (this.#branches.size === 0) return
     this.#parking = this.#tryPark()
-      .catch((error: unknown) => this.services.logger.error({ ...this.#names(), error }, 'a wait could not be stored'))
+      // Unless the failed statement has ended the attempt itself.
+      .catch((error: unknown) => this.#end({ kind: 'threw', error }))
       .finally(() => {
         this.#parking = null
+        // What came in may be for none of the branches: then they want to wait as before.
+        this.#checkSoon()
       })
   }
 
@@ -387,6 +470,7 @@ export class Execution {
   // ---- the end ----------------------------------------------------------------------------------
 
   async #settle(ending: Ending): Promise<Settled> {
+    if (ending.kind === 'returned' || ending.kind === 'threw') await this.#lastAnswers(ending)
     this.#isSettling = true
     switch (ending.kind) {
       case 'parked':
@@ -400,13 +484,20 @@ export class Execution {
     }
   }
 
+  /** Steps of other branches may be in flight: what has changed something outside must not be left in doubt. */
+  async #lastAnswers(ending: Ending): Promise<void> {
+    if (this.#inFlight === 0) return
+    this.#abortTries(this.#endedError(ending), { effectsToo: false })
+    await this.#until(() => this.#inFlight === 0 || this.#isCutShort, LAST_ANSWERS_MS)
+  }
+
   async #settleStopped(reason: StopReason): Promise<Settled> {
     switch (reason) {
       case 'lease_lost':
         return { kind: 'lost' }
       case 'cancelled':
-        await this.#until(() => this.#inFlight === 0, ANSWER_MS)
-        for (const active of this.#tries) active.controller.abort(this.controller.signal.reason as Error)
+        await this.#until(() => this.#inFlight === 0 || this.#isCutShort, ANSWER_MS)
+        this.#abortTries(this.controller.signal.reason as Error, { effectsToo: true })
         return this.#settlement.cancel()
       case 'deadline':
         return this.#settlement.deadLetter(DEADLINE, this.#standing())
@@ -414,11 +505,16 @@ export class Execution {
         // What has been answered must not be handed over as a doubt.
         await this.#until(() => this.#writes === 0, LAST_WRITES_MS)
         return this.#settlement.handOver(reason)
+      case 'database_error':
+        await this.#until(() => this.#isCutShort, FAULT_PAUSE_MS)
+        return this.#settlement.handOver(reason)
     }
   }
 
   #standing(): Standing {
-    return { wakeSeq: this.#wakeSeq, failures: this.#failures, runTries: this.#steps.get(RUN_KEY)?.tries ?? 0 }
+    // Failures of the code between the steps count anew when it has come further.
+    const runTries = this.#hasProgress ? 0 : (this.#steps.get(RUN_KEY)?.tries ?? 0)
+    return { wakeSeq: this.#wakeSeq, failures: this.#failures, runTries }
   }
 
   async #until(isSo: () => boolean, patienceMs: number): Promise<void> {
