@@ -34,8 +34,9 @@ function tooLarge(found: string, bytesMax: number): HttpProblem {
     413,
     'BODY_TOO_LARGE',
     `The body has ${found}, the limit is ${bytesMax}: store large things elsewhere and pass a reference.`,
-    // The rest of the body is on its way; the connection cannot be used for another request.
-    { details: { bytesMax }, headers: { connection: 'close' } },
+    // No `connection: close`: the socket would break under a client that is still sending, before it has read this. The
+    // listener reads the rest away, within bounds of its own, and closes what goes on beyond them.
+    { details: { bytesMax } },
   )
 }
 

@@ -175,6 +175,22 @@ test('a body without a declared length is read up to the limit and no further', 
   expect(foothold.calls).toEqual([])
 })
 
+test('a client that is still sending when its body is refused is heard out: its connection serves the next request', async () => {
+  const { server, foothold } = await listening({ bodyBytesMax: 1_000 })
+  const { socket, until } = rawSocket(server.port)
+  const half = ' '.repeat(100_000)
+
+  socket.write(
+    `POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n${half}`,
+  )
+  expect(await until('bytesMax')).toContain('HTTP/1.1 413')
+  socket.write(`${half}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+
+  expect(await until('"status":"ok"')).toContain('HTTP/1.1 200')
+  expect(foothold.calls).toEqual([])
+  socket.destroy()
+})
+
 test('a body of exactly the limit is served', async () => {
   const body = JSON.stringify({ agent: 'support', input: 'щ'.repeat(100) })
   const { server } = await listening({ bodyBytesMax: Buffer.byteLength(body) })
