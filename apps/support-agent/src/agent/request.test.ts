@@ -48,6 +48,21 @@ describe('a refusal names the field, the limit and the cure', () => {
     expect(problemsOf(input)).toContain(said)
   })
 
+  test('a file of exactly 5 MB passes, as text and as base64 with padding and line breaks; one byte more does not', () => {
+    const base64 = (bytes: number): string => Buffer.alloc(bytes, 0xff).toString('base64').replace(/.{76}/g, '$&\r\n')
+    const attached = (attachment: object): unknown => ({
+      client,
+      text: 'a',
+      attachments: [{ name: 'a', ...attachment }],
+    })
+
+    expect(problemsOf(attached({ text: 'a'.repeat(ATTACHMENT_BYTES_MAX) }))).toBe('')
+    expect(problemsOf(attached({ base64: base64(ATTACHMENT_BYTES_MAX) }))).toBe('')
+    expect(problemsOf(attached({ base64: base64(ATTACHMENT_BYTES_MAX + 1) }))).toContain(
+      `takes ${ATTACHMENT_BYTES_MAX + 1} bytes`,
+    )
+  })
+
   test('a file over 5 MB', () => {
     const text = 'a'.repeat(ATTACHMENT_BYTES_MAX + 1)
 

@@ -80,6 +80,7 @@ function isBlank(text: string): boolean {
   return text.replace(/[\s\p{Cf}\p{Cc}\p{Cs}]/gu, '') === ''
 }
 
+/** What it decodes to: padding and line breaks are no bytes of the file. */
 function base64Bytes(base64: string): number {
-  return Math.floor((base64.length * 3) / 4)
+  return Math.floor((base64.replace(/[\s=]/g, '').length * 3) / 4)
 }
