@@ -53,7 +53,7 @@ describe.concurrent.each([
     const made = committed.filter(({ kind }) => kind === 'crm.item')
     const lookups = asked(received, 'crm.item.list')
     console.log(
-      `${crm}, ${TASKS} kills between commit and storing: ${made.length} tickets, ${asked(received, 'crm.item.add').length} requests to make one, ${lookups.length} look-ups; all done ${Date.now() - killedAt} ms after the kill`,
+      `${crm}, ${TASKS} tasks on ${WORKERS} workers killed between commit and storing: ${made.length} tickets, ${asked(received, 'crm.item.add').length} requests to make one, ${lookups.length} look-ups; all done ${Date.now() - killedAt} ms after the kill`,
     )
     await expectOneTicketEach(
       world,
