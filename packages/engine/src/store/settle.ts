@@ -87,12 +87,15 @@ export interface Wait {
   }[]
 }
 
-/** WAIT: fenced, and only if nothing came in meanwhile. Waiting for a person or a signal stops the deadline's clock. */
+/**
+ * WAIT: fenced, and only if nothing came in meanwhile. Waiting for a person or a signal stops the clock of the agent's
+ * deadline; one that the producer gave ends the wait.
+ */
 export async function parkTask(db: Database, fence: Fence, wait: Wait, options: RunOptions): Promise<boolean> {
   const rows = await db.run(
     `with t as (
        update foothold.tasks set status = 'waiting', worker_id = null, claim_id = null, waiting_for = $5,
-         wake_at = least(foothold.clock() + $6::float8 * interval '1 ms', case when $5 = 'retry' then deadline_at end),
+         wake_at = least(foothold.clock() + $6::float8 * interval '1 ms', case when $5 = 'retry' or deadline_ms is null then deadline_at end),
          last_reason = coalesce($7, last_reason), retry_count = retry_count + $9,
          deadline_at = case when $5 <> 'retry' and deadline_ms is not null then null else deadline_at end
        where ${FENCE} and wake_seq = $4 and cancel_requested_at is null
@@ -153,7 +156,10 @@ export const FOLLOW_UPS = `
     select f.id, json_build_object('input', p.input, 'deadLetter', json_build_object('id', dead.id, 'reason', dead.reason, 'error', dead.error))
     from insert_follow_up f join dead on dead.id = f.parent_id join foothold.task_payloads p on p.task_id = dead.id)`
 
-/** DEAD LETTER by its worker. Null: not ours; else the handlers of follow-up tasks to announce. */
+/**
+ * DEAD LETTER by its worker. Null: not ours, or its cancel was asked for and comes first; else the handlers of follow-up
+ * tasks to announce.
+ */
 export async function deadLetterTask(
   db: Database,
   fence: Fence,
@@ -164,7 +170,7 @@ export async function deadLetterTask(
     `with t as (
        update foothold.tasks set status = 'dead_letter', worker_id = null, claim_id = null, last_reason = $4,
          retry_count = retry_count + $7, finished_at = foothold.clock()
-       where ${FENCE} returning id, attempt, claimed_at),
+       where ${FENCE} and cancel_requested_at is null returning id, attempt, claimed_at),
      p as (update foothold.task_payloads p set error = $5::json from t where p.task_id = t.id),
      a as (${attemptsRow(`'dead_letter'`, '$4', '$6')}),
      dead as (select id, $4::text as reason, $5::json as error from t),

@@ -3,7 +3,7 @@ import { reach } from '../lifecycle/probe.ts'
 import { canonicalJson } from '../protocol/canonical-json.ts'
 import { decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
-import { type decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
+import { type Failure, failureOf, type RetryDecision } from '../protocol/failure.ts'
 import type { Reason } from '../protocol/reasons.ts'
 import type { Effect, EffectContext, StoppingEffect } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
@@ -30,11 +30,16 @@ import { BLANK_WRITE, errorText } from './step-write.ts'
  *
  * 1. The intent, with the request and its key, is committed before the request leaves.
  * 2. What leaves again are the stored bytes under the stored key; the key changes only after a definite refusal.
- * 3. After an unknown outcome the author's promise decides: same key, look-up, repetition, stop, or a person.
+ * 3. After an unknown outcome the author's promise decides: same key, look-up, repetition, stop, or a person. The number
+ *    of tries bounds requests, not this: a doubt that needs no further request is always settled.
+ * 4. A request leaves right after its intent, or after a fresh one: the stored doubt must outlast it.
  */
 
 /** Shorter than a step's: a successor has to wait it out before a look-up proves anything. */
 const EFFECT_TIMEOUT_MS = 30_000
+
+/** How old an intent may be when its request leaves. */
+const INTENT_AGE_MS = 1_000
 
 type AnyEffect = Effect<unknown, unknown> | StoppingEffect<unknown, unknown>
 
@@ -44,12 +49,10 @@ export async function runEffect(execution: Execution, key: string, effect: AnyEf
   throwIfFinal(step)
   const runner = new EffectRunner(execution, key, effect, step)
   await backOffLeft(execution, step)
-  return tryUntilStored(
-    execution,
-    runner.progress,
-    (context) => runner.attempt(context),
-    (failure, decision) => runner.storeFailure(failure, decision),
-  )
+  return tryUntilStored(execution, runner.progress, (context) => runner.attempt(context), {
+    decide: (failure, decision) => runner.decide(failure, decision),
+    store: (failure, decision) => runner.storeFailure(failure, decision),
+  })
 }
 
 class EffectRunner {
@@ -64,8 +67,10 @@ class EffectRunner {
   /** In doubt until then, on the monotonic clock. */
   #doubtUntilMs: number
   #keyStartedMs: number
-  /** Whether this process has sent anything in this attempt. */
-  #hasSent = false
+  /** When the statement that stored the present intent was sent. */
+  #intentSentMs = Number.NEGATIVE_INFINITY
+  /** Surely nothing that left under the present key has taken effect, or will. */
+  #isUnsent = false
   /** The last try ended in a definite refusal by the receiver. */
   #wasRefused = false
 
@@ -83,7 +88,7 @@ class EffectRunner {
 
   /** One try: settles what is in doubt, then sends if it must. */
   async attempt(context: TryContext): Promise<unknown> {
-    const startedMs = this.#execution.services.clock.monotonicMs()
+    const startedMs = this.#nowMs
     this.#wasRefused = false
     if (this.#row === null) await this.#storeIntent()
     else if (this.#row.status === 'unknown') this.#row = await this.#readRow()
@@ -91,16 +96,30 @@ class EffectRunner {
     if (row.status === 'completed') return decode(row.output as string)
     if (row.status === 'unknown') return this.#askPerson()
     this.#checkRequest(row)
-    const isOursUnsent = row.status === 'intent' && !this.#hasSent && this.#isOurs(row)
-    if (row.status === 'intent' && !isOursUnsent) {
+    if (row.status === 'intent' && !this.#isUnsent) {
       const settled = await this.#settleDoubt(context, row, startedMs)
       if (settled !== null) return settled.value
     }
-    if (!isOursUnsent) await this.#takeOver(row)
-    return this.#send(context, startedMs)
+    for (;;) {
+      await this.#execution.services.lease.ensureGood(context.signal)
+      const isFresh = this.#row?.status === 'intent' && this.#nowMs - this.#intentSentMs < INTENT_AGE_MS
+      // The time until here may have been long: the database was away, or the process stood still.
+      if (isFresh && (this.#isUnsent || !this.#isKeyForgotten())) return this.#send(context, startedMs)
+      if (!this.#isUnsent && this.#row?.status === 'intent' && this.#isKeyForgotten()) return this.attempt(context)
+      // Answered or decided meanwhile: what stands counts.
+      if (!(await this.#takeOver(this.#row as LoadedStep))) return this.attempt(context)
+    }
   }
 
-  async storeFailure(failure: Failure, decision: ReturnType<typeof decideRetry>): Promise<void> {
+  /** Where the author or a person has the last word, they get it whatever the number of tries. */
+  decide(failure: Failure, decision: RetryDecision): RetryDecision {
+    const needsNoRequest = this.#effect.onDoubt === 'stop' || this.#effect.onDoubt === 'ask'
+    const isInDoubt = this.#row?.status === 'intent' && !this.#isUnsent && !this.#wasRefused
+    const isOver = decision.kind === 'final' && failure.retryable
+    return isOver && isInDoubt && needsNoRequest ? { kind: 'retry', delayMs: 0 } : decision
+  }
+
+  async storeFailure(failure: Failure, decision: RetryDecision): Promise<void> {
     const row = this.#row
     if (row === null) return
     const isDefinite = this.#wasRefused
@@ -108,8 +127,7 @@ class EffectRunner {
     // A final failure in doubt keeps the intent: the dead letter must not claim that nothing happened.
     const status = isDefinite ? 'failed' : row.status === 'failed' ? 'failed' : 'intent'
     const refusals = row.refusals + (isDefinite ? 1 : 0)
-    const doubtInMs =
-      status === 'intent' ? Math.max(0, this.#doubtUntilMs - this.#execution.services.clock.monotonicMs()) : null
+    const doubtInMs = status === 'intent' ? Math.max(0, this.#doubtUntilMs - this.#nowMs) : null
     await this.#execution.store({
       ...BLANK_WRITE,
       key: this.#key,
@@ -124,11 +142,23 @@ class EffectRunner {
       doubtInMs,
     })
     this.#row = { ...row, status, refusals, tries: this.progress.tries }
+    // The stored doubt is now that of the request that failed.
+    this.#intentSentMs = Number.NEGATIVE_INFINITY
     this.#doubtReason = failure.reason
   }
 
   #isOurs(row: LoadedStep): boolean {
     return row.attempt === this.#execution.fence.attempt && row.workerId === this.#execution.fence.workerId
+  }
+
+  get #nowMs(): number {
+    return this.#execution.services.clock.monotonicMs()
+  }
+
+  /** The receiver would take a repetition for a new request. */
+  #isKeyForgotten(): boolean {
+    const { keyWindowMs } = this.#effect
+    return keyWindowMs !== undefined && this.#nowMs - this.#keyStartedMs >= keyWindowMs
   }
 
   get #findLagMs(): number {
@@ -137,12 +167,13 @@ class EffectRunner {
 
   /** Until when a request that leaves now may still take effect at the receiver. */
   get #doubtForMs(): number {
-    return this.progress.timeoutMs + this.#findLagMs
+    return INTENT_AGE_MS + this.progress.timeoutMs + this.#findLagMs
   }
 
   async #storeIntent(): Promise<void> {
     const { fence, services } = this.#execution
     const idempotencyKey = keyOf(fence.taskId, this.#key, 0)
+    this.#intentSentMs = this.#nowMs
     const answer = await storeIntent(
       services.db,
       fence,
@@ -161,6 +192,7 @@ class EffectRunner {
     this.#doubtUntilMs = this.#keyStartedMs + this.#doubtForMs
     // Not inserted: our own statement landed before its answer was lost, or somebody's row stands. The row tells.
     this.#row = answer.inserted ? this.#freshRow(idempotencyKey) : await this.#readRow()
+    this.#isUnsent = this.#row.status === 'intent' && this.#isOurs(this.#row)
     await reach('intent.stored', fence.taskId, this.#key)
   }
 
@@ -211,18 +243,20 @@ class EffectRunner {
       case undefined:
         break
     }
-    const ageMs = this.#execution.services.clock.monotonicMs() - this.#keyStartedMs
-    if (effect.keyWindowMs !== undefined && ageMs < effect.keyWindowMs) return null
+    if (effect.keyWindowMs !== undefined && !this.#isKeyForgotten()) return null
     if (effect.find === undefined) return this.#askPerson()
     this.#waitOutDoubt()
     await this.#execution.services.lease.ensureGood(context.signal)
-    const found = await effect.find(decode(row.request as string), this.#contextFor(context, row))
-    return found === null ? null : { value: await this.#storeOutcome(context, found, startedMs) }
+    const { find } = effect
+    const found = await context.limited(() => find(decode(row.request as string), this.#contextFor(context, row)))
+    if (found !== null) return { value: await this.#storeOutcome(context, found, startedMs) }
+    this.#isUnsent = true
+    return null
   }
 
   /** What may still take effect at the receiver makes every look-up worthless until then: the task waits, without a slot. */
   #waitOutDoubt(): void {
-    if (this.#doubtUntilMs <= this.#execution.services.clock.monotonicMs()) return
+    if (this.#doubtUntilMs <= this.#nowMs) return
     throw new ParkFirst({
       key: this.#key,
       kind: 'retry',
@@ -232,31 +266,43 @@ class EffectRunner {
     })
   }
 
-  async #takeOver(row: LoadedStep): Promise<void> {
+  /** False: the row is settled; it has been read again. */
+  async #takeOver(row: LoadedStep): Promise<boolean> {
     const { fence, services } = this.#execution
     const isRefused = row.status === 'failed'
     const idempotencyKey = isRefused ? keyOf(fence.taskId, this.#key, row.refusals) : (row.idempotencyKey as string)
     const request = isRefused ? this.#request : (row.request as string)
-    const isHeld = await takeOverIntent(
+    this.#intentSentMs = this.#nowMs
+    const isTaken = await takeOverIntent(
       services.db,
       fence,
       { key: this.#key, tries: this.progress.tries + 1, idempotencyKey, request, doubtForMs: this.#doubtForMs },
       this.#execution.statement('taking over an intent'),
     )
-    if (!isHeld) this.#execution.loseLease()
-    this.#doubtUntilMs = services.clock.monotonicMs() + this.#doubtForMs
+    if (!isTaken) {
+      // A late answer to an earlier request, or the attempt is not ours any more.
+      this.#row = (await this.#execution.stored(this.#key)) ?? this.#execution.loseLease()
+      return false
+    }
+    this.#doubtUntilMs = this.#nowMs + this.#doubtForMs
+    if (isRefused) {
+      this.#isUnsent = true
+      this.#keyStartedMs = this.#nowMs
+    }
     this.#row = { ...row, ...fence, status: 'intent', idempotencyKey, request }
     await reach('intent.stored', fence.taskId, this.#key)
+    return true
   }
 
   async #send(context: TryContext, startedMs: number): Promise<unknown> {
-    const { services, fence } = this.#execution
+    const { fence } = this.#execution
     const row = this.#row as LoadedStep
-    await services.lease.ensureGood(context.signal)
-    this.#hasSent = true
+    this.#isUnsent = false
     let result: unknown
     try {
-      result = await this.#effect.send(decode(row.request as string), this.#contextFor(context, row))
+      result = await context.limited(() =>
+        this.#effect.send(decode(row.request as string), this.#contextFor(context, row)),
+      )
     } catch (error) {
       if (isFootholdError(error, 'ATTEMPT_ENDED')) throw error
       return await this.#sendFailedWith(error, context, startedMs)
@@ -276,7 +322,7 @@ class EffectRunner {
     this.#wasRefused = failure.isDefinite
     if (failure.isDefinite) throw error
     // The request is over for us; only what the receiver still has in hand can change anything.
-    this.#doubtUntilMs = this.#execution.services.clock.monotonicMs() + this.#findLagMs
+    this.#doubtUntilMs = this.#nowMs + this.#findLagMs
     if (this.#effect.onDoubt === 'stop' && !context.signal.aborted) {
       return this.#storeOutcome(context, { outcome: 'unknown' }, startedMs)
     }

@@ -14,6 +14,8 @@ const ROWS_MAX = 500
 const BYTES_MAX = 4 * 1024 * 1024
 /** A large payload travels alone, so that it delays no others. */
 const ALONE_BYTES = 256 * 1024
+/** Statements that may wait for a lock at a time: few, or held rows take all connections. */
+const WAITING_MAX = 3
 
 export type StoreAnswer =
   | { readonly kind: 'stored' }
@@ -40,6 +42,9 @@ export function createJournal(db: Database): Journal {
   const closing = new AbortController()
   let queue: Entry[] = []
   let isFlushing = false
+  /** Rows that were skipped: somebody holds them, or they are not ours any more. */
+  const skipped: Entry[] = []
+  let waiting = 0
   const run = { doing: 'storing steps', patienceMs: Number.POSITIVE_INFINITY, signal: closing.signal } as const
 
   async function flushAll(): Promise<void> {
@@ -61,8 +66,8 @@ export function createJournal(db: Database): Journal {
     if (first === undefined) return
     try {
       const writes = batch.map((entry) => entry.write)
-      const answers = await storeSteps(db, first.workerId, writes, { ...run, waitForLocks: batch.length === 1 })
-      await Promise.all(batch.map((entry, index) => answer(entry, answers[index], batch.length === 1)))
+      const answers = await storeSteps(db, first.workerId, writes, { ...run, waitForLocks: false })
+      await Promise.all(batch.map((entry, index) => answer(entry, answers[index], { hasWaited: false })))
     } catch (error) {
       if (batch.length > 1 && isDataFailure(error)) {
         // One bad row must fail alone.
@@ -75,12 +80,35 @@ export function createJournal(db: Database): Journal {
     }
   }
 
-  async function answer(entry: Entry, given: StepWriteAnswer | undefined, wasAlone: boolean): Promise<void> {
+  /** Beside the flushes: a held row must not keep the others from being stored. Never throws. */
+  async function storeSkipped(): Promise<void> {
+    waiting += 1
+    for (let entry = skipped.shift(); entry !== undefined; entry = skipped.shift()) {
+      try {
+        const [given] = await storeSteps(db, entry.workerId, [entry.write], { ...run, waitForLocks: true })
+        await answer(entry, given, { hasWaited: true })
+      } catch (error) {
+        entry.reject(error)
+      }
+    }
+    waiting -= 1
+  }
+
+  async function answer(
+    entry: Entry,
+    given: StepWriteAnswer | undefined,
+    { hasWaited }: { readonly hasWaited: boolean },
+  ): Promise<void> {
     try {
       if (given === undefined) throw new Error('A batch answered with fewer rows than it was given.')
       if (given.held && given.stored) return entry.resolve({ kind: 'stored' })
-      // Skipped because its row was held, or lost: only the statement that waits can tell.
-      if (!given.held) return wasAlone ? entry.resolve({ kind: 'not_held' }) : await flush([entry])
+      if (!given.held) {
+        if (hasWaited) return entry.resolve({ kind: 'not_held' })
+        // Skipped because its row was held, or lost: only the statement that waits can tell.
+        skipped.push(entry)
+        if (waiting < WAITING_MAX) void storeSkipped()
+        return
+      }
       const step = await readStep(db, entry.write.taskId, entry.write.key, run)
       if (step === null) throw new Error('A step that stood a moment ago is gone.')
       entry.resolve({ kind: 'stands', step })

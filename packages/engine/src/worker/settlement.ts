@@ -146,7 +146,7 @@ export class Settlement {
     const { reason } = failure
     const why = { reason, error: errorText(failure), detail: cleanMessage(failure.message), failures }
     const followUps = await deadLetterTask(db, this.#fence, why, statement('storing a dead letter'))
-    if (followUps === null && !(await this.#hasEndedAs('dead_letter'))) return { kind: 'lost' }
+    if (followUps === null && !(await this.#hasEndedAs('dead_letter'))) return this.cancel()
     await this.#announce(followUps ?? [])
     return { kind: 'dead_letter', reason }
   }

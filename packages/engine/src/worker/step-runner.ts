@@ -1,8 +1,8 @@
 import { reach } from '../lifecycle/probe.ts'
 import { cleanMessage, decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
-import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
-import type { Reason } from '../protocol/reasons.ts'
+import { decideRetry, type Failure, failureOf, type RetryDecision } from '../protocol/failure.ts'
+import { isUnavailability, type Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, StepContext, StepOptions, Usage } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import type { Branch } from './branches.ts'
@@ -21,6 +21,8 @@ export interface StepProgress {
   readonly timeoutMs: number
   readonly policy: RetryPolicy
   tries: number
+  /** Why the last one failed. */
+  lastReason: Reason | null
 }
 
 export function progressOf(
@@ -38,6 +40,7 @@ export function progressOf(
     timeoutMs: options.timeoutMs ?? timeoutMs,
     policy: { ...execution.retry, ...options.retry },
     tries: step?.tries ?? 0,
+    lastReason: step?.error?.reason ?? null,
   }
 }
 
@@ -54,7 +57,9 @@ export async function runStep(
   await backOffLeft(execution, step)
   return tryUntilStored(execution, progress, async (context) => {
     const startedMs = execution.services.clock.monotonicMs()
-    const result = await run(context)
+    const result = await context.limited(() => run(context))
+    // Too late: the try has failed already, and its task may have gone on by that.
+    context.signal.throwIfAborted()
     await reach('step.ran', execution.fence.taskId, key)
     const output = encode(result, `the result of step ${JSON.stringify(key)}`)
     return storeResult(execution, progress, context, output, startedMs)
@@ -86,6 +91,8 @@ export async function storeResult(
 
 /** A step context with what the runner itself needs of a try. */
 export interface TryContext extends StepContext {
+  /** Runs the author's code under the step's time limit. What the engine itself waits for is not the step's time. */
+  limited<T>(work: () => T | Promise<T>): Promise<T>
   /** Resolves when all that was emitted can be seen. */
   shown(): Promise<void>
   usageText(): string | null
@@ -96,14 +103,22 @@ export async function tryUntilStored(
   execution: Execution,
   progress: StepProgress,
   attempt: (context: TryContext) => Promise<unknown>,
-  onFailure: (failure: Failure, decision: ReturnType<typeof decideRetry>) => Promise<void> = (failure, decision) =>
-    storeFailure(execution, progress, failure, decision),
+  policy: FailurePolicy = {
+    decide: (_failure, decision) => decision,
+    store: (failure, decision) => storeFailure(execution, progress, failure, decision),
+  },
 ): Promise<unknown> {
   for (;;) {
-    const branch = await tryOnce(execution, progress, attempt, onFailure)
+    const branch = await tryOnce(execution, progress, attempt, policy)
     if ('value' in branch) return branch.value
     await execution.park(branch)
   }
+}
+
+export interface FailurePolicy {
+  /** May give the step another try than its retry policy says. */
+  decide(failure: Failure, decision: RetryDecision): RetryDecision
+  store(failure: Failure, decision: RetryDecision): Promise<void>
 }
 
 /** In flight until its outcome is stored, a failure's too: a task that parked before would forget when to try again. */
@@ -111,7 +126,7 @@ async function tryOnce(
   execution: Execution,
   progress: StepProgress,
   attempt: (context: TryContext) => Promise<unknown>,
-  onFailure: (failure: Failure, decision: ReturnType<typeof decideRetry>) => Promise<void>,
+  policy: FailurePolicy,
 ): Promise<{ readonly value: unknown } | Branch> {
   await execution.enter(progress.key)
   try {
@@ -121,8 +136,11 @@ async function tryOnce(
     const { failure } = outcome
     progress.tries += 1
     execution.countFailure()
-    const decision = decideRetry(failure, progress.tries, progress.policy, execution.services.random)
-    await onFailure(failure, decision)
+    // Tries that met an outage are not held against the first real failure after it.
+    const tries = progress.lastReason !== null && isUnavailability(progress.lastReason) ? 1 : progress.tries
+    progress.lastReason = failure.reason
+    const decision = policy.decide(failure, decideRetry(failure, tries, progress.policy, execution.services.random))
+    await policy.store(failure, decision)
     logFailure(execution, progress, failure, decision)
     if (decision.kind === 'final') throw stepFailed(progress.key, failure, progress.tries)
     return {
@@ -160,11 +178,8 @@ async function oneTry(
   const { key, timeoutMs } = progress
   const running = execution.openTry(progress.kind === 'effect')
   const stream = execution.services.chunks.open({ ...execution.fence, key, tries: progress.tries + 1 })
-  let timer: NodeJS.Timeout | undefined
   try {
-    // Waiting for a heartbeat is not the step's time: a limit must not run out before the step has begun.
     await execution.services.lease.ensureGood(running.signal)
-    timer = setTimeout(() => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs })), timeoutMs)
     await reach('step.started', execution.fence.taskId, key)
     let usage: Usage | null = null
     const context: TryContext = {
@@ -173,6 +188,15 @@ async function oneTry(
       emit: (channel, chunk) => stream.emit(channel, chunk),
       recordUsage: (said) => {
         usage = said
+      },
+      limited: async (work) => {
+        const expired = (): void => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs }))
+        const timer = setTimeout(expired, timeoutMs)
+        try {
+          return await work()
+        } finally {
+          clearTimeout(timer)
+        }
       },
       shown: () => stream.end(),
       usageText: () => (usage === null ? null : encode(usage, 'usage')),
@@ -184,7 +208,6 @@ async function oneTry(
     if (running.signal.aborted && isFootholdError(running.signal.reason, 'ATTEMPT_ENDED')) throw running.signal.reason
     return { kind: 'failed', failure: failureOf(running.signal.aborted ? running.signal.reason : error) }
   } finally {
-    clearTimeout(timer)
     running.close()
     void stream.end()
   }
@@ -214,7 +237,7 @@ async function storeFailure(
   execution: Execution,
   progress: StepProgress,
   failure: Failure,
-  decision: ReturnType<typeof decideRetry>,
+  decision: RetryDecision,
 ): Promise<void> {
   await execution.store({
     ...BLANK_WRITE,
@@ -229,12 +252,7 @@ async function storeFailure(
   })
 }
 
-function logFailure(
-  execution: Execution,
-  progress: StepProgress,
-  failure: Failure,
-  decision: ReturnType<typeof decideRetry>,
-): void {
+function logFailure(execution: Execution, progress: StepProgress, failure: Failure, decision: RetryDecision): void {
   execution.services.logger.warn(
     {
       task: execution.fence.taskId,

@@ -46,21 +46,30 @@ async function attempt(
 ): Promise<unknown> {
   const startedMs = execution.services.clock.monotonicMs()
   const session = await checkOut(sessions)
+  if (context.signal.aborted) {
+    session.release()
+    throw context.signal.reason
+  }
   let isClean = false
+  let isAuthors = false
   // An aborted try must not leave its locks until the code comes back: ending the session rolls back at once.
+  const sql = guarded(session, progress.timeoutMs)
   const abandon = (): void => session.release(new Error('the transaction was abandoned'))
   context.signal.addEventListener('abort', abandon, { once: true })
   try {
     // The server ends a transaction whose owner has gone silent: nobody else can.
-    await session.query(`begin; set local idle_in_transaction_session_timeout = ${progress.timeoutMs + 1_000}`)
-    const sql = guarded(session)
+    const silenceMs = Math.min(Math.ceil(progress.timeoutMs) + 1_000, INT_MAX)
+    await session.query(`begin; set local idle_in_transaction_session_timeout = ${silenceMs}`)
     let output: string
+    isAuthors = true
     try {
-      const result = await run(sql.queryable, context)
+      const result = await context.limited(() => run(sql.queryable, context))
       output = encode(result, `the result of transaction ${JSON.stringify(progress.key)}`)
     } finally {
       sql.revoke()
     }
+    isAuthors = false
+    requireOpen(session)
     await reach('transaction.ran', execution.fence.taskId, progress.key)
     await context.shown()
     const write = {
@@ -88,11 +97,27 @@ async function attempt(
     await reach('transaction.committed', execution.fence.taskId, progress.key)
     return decode(output)
   } catch (error) {
-    return await afterFailure(execution, progress.key, error)
+    // What the author's code throws of its own is its own, whatever it is called.
+    if (!isAuthors || sql.threw(error)) return await afterFailure(execution, progress.key, error)
+    throw error
   } finally {
     context.signal.removeEventListener('abort', abandon)
     if (!context.signal.aborted) session.release(isClean ? undefined : new Error('the transaction failed'))
   }
+}
+
+/** PostgreSQL's largest setting in milliseconds. */
+const INT_MAX = 2 ** 31 - 1
+
+/** Several statements in one text can end a transaction unseen; what followed would have been stored by halves. */
+function requireOpen(session: pg.PoolClient): void {
+  const status = (session as unknown as { getTransactionStatus(): string | null }).getTransactionStatus()
+  if (status === 'T' || status === 'E') return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field: 'sql.query',
+    problem: 'the transaction was ended inside the function',
+    cure: 'Throw to roll back; use savepoints inside.',
+  })
 }
 
 async function checkOut(sessions: Database): Promise<pg.PoolClient> {
@@ -139,8 +164,12 @@ function isConnectionLoss(error: unknown): boolean {
 const TRANSACTION_CONTROL = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|prepare\s+transaction)\b/i
 
 /** The user's view of the session: ends with the function, and cannot end the transaction itself. */
-function guarded(session: pg.PoolClient): { readonly queryable: Queryable; revoke(): void } {
+function guarded(
+  session: pg.PoolClient,
+  timeoutMs: number,
+): { readonly queryable: Queryable; revoke(): void; threw(error: unknown): boolean } {
   let isRevoked = false
+  const errors = new Set<unknown>()
   return {
     queryable: {
       async query(text, values) {
@@ -158,11 +187,19 @@ function guarded(session: pg.PoolClient): { readonly queryable: Queryable; revok
             cure: 'Throw to roll back; use savepoints inside.',
           })
         }
-        return session.query(text, values)
+        // As long as the step may take: the limit of the engine's own statements is too short for people's.
+        const query = { text, values: values ?? [], query_timeout: timeoutMs }
+        return session
+          .query(values === undefined ? ({ text, query_timeout: timeoutMs } as typeof query) : query)
+          .catch((error: unknown) => {
+            errors.add(error)
+            throw error
+          })
       },
     },
     revoke: () => {
       isRevoked = true
     },
+    threw: (error) => errors.has(error),
   }
 }

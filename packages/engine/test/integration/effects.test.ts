@@ -227,6 +227,114 @@ describe('after an unknown outcome', () => {
   })
 })
 
+describe.for(['hangs', 'fails'] as const)('whatever the number of tries, when the only one %s', (how) => {
+  const effect = {
+    request: {},
+    timeoutMs: 50,
+    retry: { attemptsMax: 1 },
+    send: async (): Promise<string> =>
+      how === 'hangs' ? new Promise<never>(() => undefined) : Promise.reject(new Error('socket hang up')),
+  }
+
+  test("onDoubt 'stop' gives the unknown outcome to the author", async () => {
+    const { foothold, worker } = await setup()
+    const stopping = agentOf((task) => task.effect('sms', { ...effect, onDoubt: 'stop' }))
+    await worker([stopping])
+
+    expect(await (await foothold.submit(stopping, null)).result({ timeoutMs: 10_000 })).toEqual({ outcome: 'unknown' })
+  })
+
+  test("onDoubt 'ask' asks a person", async () => {
+    const world = await setup()
+    const asking = agentOf((task) => task.effect('refund', { ...effect, onDoubt: 'ask' }))
+    await world.worker([asking])
+    const handle = await world.foothold.submit(asking, null)
+
+    await waitsForPerson(world)
+
+    await world.foothold.decide(handle.id, 'refund', { outcome: 'done', result: 'выплачено', by: 'Ольга' })
+    expect(await handle.result({ timeoutMs: 10_000 })).toBe('выплачено')
+  })
+
+  test('with a look-up: a dead letter in doubt, and a resume looks before it sends', async () => {
+    const { foothold, worker, query } = await setup()
+    const events: string[] = []
+    const findable = agentOf((task) =>
+      task.effect('deal', {
+        ...effect,
+        findLagMs: 0,
+        send: () => {
+          events.push('send')
+          return effect.send()
+        },
+        find: async () => {
+          events.push('find')
+          return 'нашлась'
+        },
+      }),
+    )
+    await worker([findable])
+    const handle = await foothold.submit(findable, null)
+    await expect(handle.result({ timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'TASK_DEAD_LETTER' })
+    expect(await query('select status from foothold.agent_steps')).toEqual([{ status: 'intent' }])
+
+    await foothold.resume(handle.id)
+
+    expect(await handle.result({ timeoutMs: 10_000 })).toBe('нашлась')
+    expect(events).toEqual(['send', 'find'])
+  })
+})
+
+test('an answer that comes after the time limit is taken, and nothing is sent a second time for it', async () => {
+  const { foothold, worker } = await setup()
+  let sends = 0
+  const late = agentOf((task) =>
+    task.effect('deal', {
+      request: {},
+      timeoutMs: 50,
+      retry: { firstDelayMs: 600, delayMaxMs: 600 },
+      keyWindowMs: 60_000,
+      async send() {
+        sends += 1
+        await new Promise((resolve) => setTimeout(resolve, 150))
+        return 'с опозданием'
+      },
+    }),
+  )
+  // Holds the attempt, so that the late answer still finds it.
+  const both = agentOf(async (task, input) => {
+    const [, answer] = await Promise.all([
+      task.step('рядом', () => new Promise((resolve) => setTimeout(() => resolve(null), 1_500))),
+      late['~code'].run(task, input) as Promise<unknown>,
+    ])
+    return answer
+  })
+  await worker([both])
+
+  expect(await (await foothold.submit(both, null)).result({ timeoutMs: 10_000 })).toBe('с опозданием')
+  expect(sends).toBe(1)
+})
+
+test('an outage of the receiver does not use up the tries of the first real failure after it', async () => {
+  const { foothold, worker } = await setup()
+  let tries = 0
+  const flaky = agentOf((task) =>
+    task.step(
+      'модель',
+      () => {
+        tries += 1
+        if (tries <= 4) throw new ReasonedError('503', { reason: 'llm_unavailable' })
+        if (tries === 5) throw new SyntaxError('не JSON')
+        return 'ответ'
+      },
+      { retry: { attemptsMax: 2, firstDelayMs: 5, delayMaxMs: 5 } },
+    ),
+  )
+  await worker([flaky])
+
+  expect(await (await foothold.submit(flaky, null)).result({ timeoutMs: 15_000 })).toBe('ответ')
+})
+
 describe('a permanent refusal', () => {
   test('is not tried again, and what the receiver said can be read', async () => {
     const { foothold, worker } = await setup()
