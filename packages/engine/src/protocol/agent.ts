@@ -62,6 +62,9 @@ export function agent<const Name extends string, Input extends StandardSchema, O
       })
     }
   }
+  checkMilliseconds('agent.deadlineMs', deadlineMs, 1)
+  checkMilliseconds('agent.retry.firstDelayMs', retry.firstDelayMs, 0)
+  checkMilliseconds('agent.retry.delayMaxMs', retry.delayMaxMs, 0)
   return {
     name,
     version,
@@ -69,7 +72,7 @@ export function agent<const Name extends string, Input extends StandardSchema, O
     '~code': {
       input,
       retry,
-      deadlineMs,
+      deadlineMs: Math.ceil(deadlineMs),
       run: (task, value) => options.run(task, value as OutputOf<Input>),
       onDeadLetter:
         'onDeadLetter' in options
@@ -77,6 +80,17 @@ export function agent<const Name extends string, Input extends StandardSchema, O
           : null,
     },
   }
+}
+
+/** PostgreSQL's largest int: almost 25 days. */
+const MS_MAX = 2 ** 31 - 1
+
+function checkMilliseconds(field: string, value: number | undefined, min: number): void {
+  if (value === undefined || (typeof value === 'number' && value >= min && value <= MS_MAX)) return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field,
+    problem: `${String(value)} is not a number of milliseconds from ${min} to ${MS_MAX}`,
+  })
 }
 
 /** For a producer that must not import the agent's code: `agentRef<typeof support>('support')`. */

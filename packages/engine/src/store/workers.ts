@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database, RunOptions } from './database.ts'
 
 /** The workers table: signs of life, and the verdict that one is lost. A lost worker never becomes active again. */
 
@@ -86,6 +86,11 @@ export interface PingRow {
   readonly claimId: string | null
   readonly wakeSeq: number
   readonly isCancelRequested: boolean
+}
+
+/** What the database counts as held by this worker. */
+export async function readHeld(db: Database, workerId: string, options: RunOptions): Promise<readonly PingRow[]> {
+  return db.run<PingRow>(PING, [workerId], options)
 }
 
 /** The channel on which pending tasks are announced; the payload is the handler. */

@@ -49,6 +49,8 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   let suspectsSeenAtMs = 0
   /** A suspect waits: claim nothing else, and when all is done, run it alone. */
   let isClearing = false
+  /** It runs: whatever else were claimed now would share its fate. */
+  let runsSuspect = false
 
   async function claim(limit: number, suspects: boolean): Promise<number> {
     const claimId = randomUUID()
@@ -79,6 +81,10 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   }
 
   async function look(): Promise<boolean> {
+    if (runsSuspect) {
+      if (!isIdle()) return false
+      runsSuspect = false
+    }
     if (Date.now() - suspectsSeenAtMs > SUSPECTS_EVERY_MS) {
       suspectsSeenAtMs = Date.now()
       isClearing = await hasSuspects(db, options.handlers)
@@ -86,7 +92,8 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     if (isClearing) {
       if (!isIdle()) return false
       isClearing = false
-      return (await claim(1, true)) > 0
+      runsSuspect = (await claim(1, true)) > 0
+      return runsSuspect
     }
     const limit = Math.min(freeSlots(), CLAIM_MAX)
     return limit > 0 && (await claim(limit, false)) === limit

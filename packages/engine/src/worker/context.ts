@@ -132,10 +132,11 @@ function checkOptions(field: string, { timeoutMs, version, retry = {} }: StepOpt
     })
   }
   for (const [name, value] of Object.entries(retry)) {
-    if (value !== undefined && !(value >= 0)) {
+    const max = name === 'attemptsMax' ? Number.POSITIVE_INFINITY : TIMEOUT_MS_MAX
+    if (value !== undefined && !(value >= 0 && value <= max)) {
       throw new FootholdError('INVALID_ARGUMENT', {
         field: `${field}.retry.${name}`,
-        problem: `${String(value)} is not a number of 0 or more`,
+        problem: `${String(value)} is not a number from 0 to ${max}`,
       })
     }
   }

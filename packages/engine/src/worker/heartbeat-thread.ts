@@ -7,7 +7,8 @@ import type { FromThread, HeartbeatSettings, Sent, ToThread } from './heartbeat.
 
 /**
  * The worker's signs of life, in a thread and on a session of their own: code that keeps the main loop busy, or a pool
- * full of slow statements, must not make a live worker look dead.
+ * full of slow statements, must not make a live worker look dead. For a bounded time: a main loop that never comes back
+ * is not kept alive.
  */
 
 const settings = workerData as HeartbeatSettings
@@ -48,6 +49,9 @@ port.on('message', (message: ToThread) => {
   waking.abort()
 })
 
+const progress = new BigInt64Array(settings.progress)
+const isMainStuck = (): boolean => monotonicMs() - Number(Atomics.load(progress, 0)) > settings.stallMs
+
 async function beat(client: pg.Client): Promise<void> {
   const id = workerId
   const sent = now()
@@ -78,7 +82,7 @@ async function live(client: pg.Client): Promise<void> {
   let beatDueMs = 0
   while (!stopping.signal.aborted) {
     waking = new AbortController()
-    if (isBeatWanted || monotonicMs() >= beatDueMs) {
+    if ((isBeatWanted || monotonicMs() >= beatDueMs) && !isMainStuck()) {
       isBeatWanted = false
       beatDueMs = monotonicMs() + settings.heartbeatMs
       await beat(client)
@@ -89,7 +93,7 @@ async function live(client: pg.Client): Promise<void> {
     }
     await ping(client)
     await sleep(
-      Math.min(PING_MS, Math.max(0, beatDueMs - monotonicMs())),
+      isMainStuck() ? PING_MS : Math.min(PING_MS, Math.max(0, beatDueMs - monotonicMs())),
       AbortSignal.any([waking.signal, stopping.signal]),
     )
   }

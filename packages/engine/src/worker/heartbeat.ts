@@ -1,3 +1,4 @@
+import { monotonicMs } from '../lifecycle/clock.ts'
 import { startThread } from '../lifecycle/thread.ts'
 import type { PingRow } from '../store/workers.ts'
 
@@ -8,7 +9,15 @@ export interface HeartbeatSettings {
   readonly workerId: string
   readonly heartbeatMs: number
   readonly leaseMs: number
+  /** Where the main loop says that it moves: milliseconds on the monotonic clock. */
+  readonly progress: SharedArrayBuffer
+  /** A main loop that has stood still for longer than this is not kept alive: somebody else must have its tasks. */
+  readonly stallMs: number
 }
+
+/** Busy code may hold up the main loop for minutes; a loop that never ends may not hold its task for ever. */
+const STALL_LEASES = 6
+const PROGRESS_MS = 500
 
 export interface Sent {
   readonly monotonicMs: number
@@ -37,14 +46,23 @@ export interface Heartbeat {
 }
 
 export function startHeartbeat(
-  settings: HeartbeatSettings,
+  settings: Omit<HeartbeatSettings, 'progress' | 'stallMs'>,
   onMessage: (message: FromThread) => void,
   onDeath: (error: Error) => void,
 ): Heartbeat {
-  const thread = startThread({ url: import.meta.url, name: './heartbeat-thread' }, settings)
+  const mark = new BigInt64Array(new SharedArrayBuffer(8))
+  const progress = (): void => void Atomics.store(mark, 0, BigInt(Math.round(monotonicMs())))
+  progress()
+  const marking = setInterval(progress, PROGRESS_MS)
+  const thread = startThread({ url: import.meta.url, name: './heartbeat-thread' }, {
+    ...settings,
+    progress: mark.buffer as SharedArrayBuffer,
+    stallMs: STALL_LEASES * settings.leaseMs,
+  } satisfies HeartbeatSettings)
   let stopping = false
   const exited = new Promise<void>((resolve) => {
     thread.once('exit', () => {
+      clearInterval(marking)
       resolve()
       if (!stopping) onDeath(new Error('The heartbeat thread ended by itself.'))
     })
@@ -52,7 +70,10 @@ export function startHeartbeat(
   thread.on('message', onMessage)
   thread.on('error', onDeath)
   return {
-    send: (message) => thread.postMessage(message),
+    send(message) {
+      progress()
+      thread.postMessage(message)
+    },
     async stop(patienceMs) {
       stopping = true
       thread.postMessage({ kind: 'stop' } satisfies ToThread)

@@ -5,22 +5,25 @@ import type { PingRow } from '../store/workers.ts'
  * before the ping was sent and still is, and never while a claim or an ending of the row is unanswered.
  */
 
-export interface KnownAttempt {
+export interface AttemptId {
   readonly id: string
   readonly attempt: number
+}
+
+export interface KnownAttempt extends AttemptId {
   readonly sinceMs: number
   readonly isSettling: boolean
 }
 
 export interface Verdict {
   /** Run here, but not held any more. */
-  readonly lost: readonly string[]
-  readonly cancelled: readonly string[]
-  readonly woken: readonly { readonly id: string; readonly wakeSeq: number }[]
+  readonly lost: readonly AttemptId[]
+  readonly cancelled: readonly AttemptId[]
+  readonly woken: readonly (AttemptId & { readonly wakeSeq: number })[]
   /** Claimed by us in a claim whose answer was lost. */
-  readonly adopt: readonly { readonly id: string; readonly attempt: number }[]
+  readonly adopt: readonly AttemptId[]
   /** Held in our name for two rounds, and nothing here knows why. */
-  readonly handBack: readonly { readonly id: string; readonly attempt: number }[]
+  readonly handBack: readonly AttemptId[]
   /** To be handed in with the next round. */
   readonly strangers: ReadonlySet<string>
 }
@@ -36,16 +39,16 @@ export function judgePing(ping: {
   readonly strangersBefore: ReadonlySet<string>
 }): Verdict {
   const held = new Map(ping.rows.map((row) => [nameOf(row), row]))
-  const lost: string[] = []
-  const cancelled: string[] = []
-  const woken: { id: string; wakeSeq: number }[] = []
+  const lost: AttemptId[] = []
+  const cancelled: AttemptId[] = []
+  const woken: (AttemptId & { readonly wakeSeq: number })[] = []
   for (const known of ping.known) {
     const row = held.get(nameOf(known))
     held.delete(nameOf(known))
     if (known.isSettling || known.sinceMs > ping.sentMs) continue
-    if (row === undefined) lost.push(known.id)
-    else if (row.isCancelRequested) cancelled.push(known.id)
-    else woken.push({ id: row.id, wakeSeq: row.wakeSeq })
+    if (row === undefined) lost.push(known)
+    else if (row.isCancelRequested) cancelled.push(known)
+    else woken.push(row)
   }
 
   const adopt: PingRow[] = []
@@ -60,6 +63,6 @@ export function judgePing(ping: {
   return { lost, cancelled, woken, adopt, handBack, strangers }
 }
 
-function nameOf(row: { readonly id: string; readonly attempt: number }): string {
+export function nameOf(row: AttemptId): string {
   return `${row.id}:${row.attempt}`
 }

@@ -3,13 +3,14 @@ import { hostname } from 'node:os'
 import { systemClock } from '../lifecycle/clock.ts'
 import { onStopSignal } from '../lifecycle/process-signals.ts'
 import { sleep } from '../lifecycle/sleep.ts'
-import { FootholdError } from '../protocol/errors.ts'
+import { tolerateStrayRejections } from '../lifecycle/stray-rejections.ts'
+import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { DrainReport, Logger, Worker, WorkerOptions } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import { type ClaimedId, type LoadedTask, loadTasks } from '../store/claim.ts'
 import type { Database } from '../store/database.ts'
 import { announcePending, handOverTask } from '../store/settle.ts'
-import { markDraining, markStopped, registerHandlers, registerWorker } from '../store/workers.ts'
+import { markDraining, markStopped, readHeld, registerHandlers, registerWorker } from '../store/workers.ts'
 import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
 import { type ClaimLoop, startClaimLoop } from './claim-loop.ts'
 import { createTaskContext } from './context.ts'
@@ -18,7 +19,7 @@ import { handlersOf, registrationsOf } from './handlers.ts'
 import { type FromThread, type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { createJournal, type Journal } from './journal.ts'
 import { createLease, type Lease } from './lease.ts'
-import { judgePing } from './reconcile.ts'
+import { type AttemptId, judgePing, nameOf } from './reconcile.ts'
 import type { Settled } from './settlement.ts'
 
 /**
@@ -40,6 +41,8 @@ const LINGER_MS = 1_000
 const GIVE_UP_MS = 200
 /** For each of the last words to the database; a live one takes a few milliseconds. */
 const FAREWELL_MS = 250
+
+const REGISTER_AGAIN_MS = 1_000
 
 export interface Background {
   stop(): Promise<void>
@@ -72,10 +75,11 @@ class TaskWorker implements Worker {
   readonly #concurrency: number
   readonly #heartbeatMs: number
   readonly #leaseMs: number
+  /** By task and attempt: an attempt that is being settled may meet its successor here. */
   readonly #executions = new Map<string, { readonly execution: Execution; readonly ended: Promise<Settled> }>()
   readonly #giveUp = new AbortController()
   readonly #handedOver: TaskId[] = []
-  readonly #leftBehind: TaskId[] = []
+  #leftBehind: readonly TaskId[] = []
   #strangers: ReadonlySet<string> = new Set()
   #id = newWorkerId()
   #status: Worker['status'] = 'new'
@@ -86,6 +90,10 @@ class TaskWorker implements Worker {
   #graceShortened: () => void = () => undefined
   #databaseAheadMs = 0
   #adopting = new Set<string>()
+  #hasFailed = false
+  /** Nothing but the worker's end keeps the process: it was told to stop, or cannot go on. */
+  #isProcessOver = false
+  #onDrained: (report: DrainReport) => void = () => undefined
 
   constructor(deps: WorkerDeps) {
     const { options } = deps
@@ -161,6 +169,7 @@ class TaskWorker implements Worker {
       }),
     }
     this.#status = 'active'
+    tolerateStrayRejections(isOfAnAttempt)
     logger.info(
       { worker: this.#id, agents: [...this.#handlers.keys()], concurrency: this.#concurrency },
       'worker started',
@@ -193,11 +202,19 @@ class TaskWorker implements Worker {
     const attempts = new Map(ids.map(({ id, attempt }) => [id, attempt]))
     const tasks = await loadTasks(this.#running.db, this.#id, [...attempts.keys()], this.#giveUp.signal)
     for (const task of tasks) {
-      if (attempts.get(task.id) !== task.attempt || this.#executions.has(task.id)) continue
-      if (this.#status === 'draining') await this.#handBack(task)
-      else this.#execute(task)
+      if (attempts.get(task.id) !== task.attempt || this.#executions.has(nameOf(task))) continue
+      this.#stopEarlierAttempts(task)
+      // Also a worker that has stopped: the answer to its last claim may come late.
+      if (this.#status === 'active') this.#execute(task)
+      else await this.#handBack(task)
     }
     this.#tellRunning()
+  }
+
+  #stopEarlierAttempts(task: LoadedTask): void {
+    for (const { execution } of this.#executions.values()) {
+      if (execution.task.id === task.id) execution.stop('lease_lost')
+    }
   }
 
   #execute(task: LoadedTask): void {
@@ -226,11 +243,11 @@ class TaskWorker implements Worker {
     )
     logger.info({ task: task.id, agent: task.agent, attempt: task.attempt, worker: this.#id }, 'task claimed')
     const ended = execution.run(context).then((settled) => this.#onSettled(task, execution, settled))
-    this.#executions.set(task.id, { execution, ended })
+    this.#executions.set(nameOf(task), { execution, ended })
   }
 
   #onSettled(task: LoadedTask, execution: Execution, settled: Settled): Settled {
-    this.#executions.delete(task.id)
+    this.#executions.delete(nameOf(task))
     if (settled.kind === 'handed_over') this.#handedOver.push(task.id as TaskId)
     const fields = { task: task.id, agent: task.agent, attempt: task.attempt, worker: execution.fence.workerId }
     const reason = settled.kind === 'dead_letter' ? { reason: settled.reason } : {}
@@ -291,8 +308,8 @@ class TaskWorker implements Worker {
     const verdict = judgePing({
       sentMs: message.sent.monotonicMs,
       rows: message.rows,
-      known: [...this.#executions].map(([id, { execution }]) => ({
-        id,
+      known: [...this.#executions.values()].map(({ execution }) => ({
+        id: execution.task.id,
         attempt: execution.task.attempt,
         sinceMs: execution.sinceMs,
         isSettling: execution.isSettling,
@@ -302,12 +319,12 @@ class TaskWorker implements Worker {
       strangersBefore: this.#strangers,
     })
     this.#strangers = verdict.strangers
-    for (const id of verdict.lost) this.#executions.get(id)?.execution.stop('lease_lost')
-    for (const id of verdict.cancelled) this.#executions.get(id)?.execution.stop('cancelled')
-    for (const { id, wakeSeq } of verdict.woken) {
-      this.#executions
-        .get(id)
-        ?.execution.refresh(wakeSeq)
+    const executionOf = (attempt: AttemptId): Execution | undefined => this.#executions.get(nameOf(attempt))?.execution
+    for (const attempt of verdict.lost) executionOf(attempt)?.stop('lease_lost')
+    for (const attempt of verdict.cancelled) executionOf(attempt)?.stop('cancelled')
+    for (const attempt of verdict.woken) {
+      executionOf(attempt)
+        ?.refresh(attempt.wakeSeq)
         .catch((error: unknown) => this.#onTrouble(error))
     }
     const adopted = verdict.adopt.filter(({ id }) => !this.#adopting.has(id))
@@ -334,18 +351,24 @@ class TaskWorker implements Worker {
     for (const { execution } of this.#executions.values()) execution.stop('lease_lost')
     this.#id = newWorkerId()
     logger.error({ worker: old, reason: 'lease_lost', successor: this.#id }, 'worker was declared lost; it begins anew')
-    if (this.#status !== 'active') return
-    try {
-      await this.#register(this.#running.db)
-      this.#running.heartbeat.send({ kind: 'identity', workerId: this.#id })
-    } catch (error) {
-      this.#onTrouble(error)
+    // Without a row of its own it would look alive and claim nothing, for ever.
+    while (this.#status === 'active') {
+      try {
+        await this.#register(this.#running.db)
+        this.#running.heartbeat.send({ kind: 'identity', workerId: this.#id })
+        return
+      } catch (error) {
+        this.#onTrouble(error)
+        await sleep(REGISTER_AGAIN_MS, this.#giveUp.signal)
+      }
     }
   }
 
   /** Without signs of life the lease runs out and others take the tasks: better to hand them over now. */
   #onThreadDeath(error: Error): void {
     this.#deps.logger.error({ worker: this.#id, error }, 'heartbeat thread died; the worker drains')
+    this.#hasFailed = true
+    this.#isProcessOver = true
     void this.drain()
   }
 
@@ -366,7 +389,10 @@ class TaskWorker implements Worker {
       this.#graceEndsAtMs = endsAtMs
       this.#graceShortened()
     }
-    this.#draining ??= this.#drain()
+    if (this.#draining === null) {
+      this.#draining = this.#drain()
+      void this.#draining.then((report) => this.#onDrained(report))
+    }
     return this.#draining
   }
 
@@ -393,12 +419,16 @@ class TaskWorker implements Worker {
     await this.#withinGrace(this.#allEnded())
     for (const { execution } of this.#executions.values()) execution.stop('graceful_shutdown')
     await within(this.#allEnded(), LAST_WRITES_MS + GIVE_UP_MS)
-    this.#leftBehind.push(...([...this.#executions.keys()] as TaskId[]))
+    this.#leftBehind = [...this.#executions.values()].map(({ execution }) => execution.task.id as TaskId)
     this.#giveUp.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
     journal.close(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
 
     // A database that swallows packets must not hold up the exit: each wait has a bound, and together they fit the stop.
-    await Promise.all([within(chunks.close(), FAREWELL_MS), heartbeat.stop(FAREWELL_MS)])
+    await Promise.all([
+      within(chunks.close(), FAREWELL_MS),
+      within(this.#handBackAll(db), FAREWELL_MS),
+      heartbeat.stop(FAREWELL_MS),
+    ])
     await within(markStopped(db, this.#id, FAREWELL_MS), FAREWELL_MS)
     await within(Promise.all([db.close(), sessions.close()]), GIVE_UP_MS)
     this.#status = 'stopped'
@@ -409,6 +439,18 @@ class TaskWorker implements Worker {
       logger.info({ worker: this.#id, handedOver: report.handedOver.length }, 'worker stopped')
     }
     return report
+  }
+
+  /** What the database still counts as ours: claims whose answers were lost, handovers that were not carried out. */
+  async #handBackAll(db: Database): Promise<void> {
+    const options = { doing: 'handing back what is left', patienceMs: FAREWELL_MS }
+    const why = { reason: 'graceful_shutdown', detail: 'left when its worker stopped' }
+    for (const { id, attempt } of await readHeld(db, this.#id, options)) {
+      const given = await handOverTask(db, { taskId: id, attempt, workerId: this.#id }, why, options)
+      if (given === null) continue
+      this.#handedOver.push(id as TaskId)
+      this.#leftBehind = this.#leftBehind.filter((left) => left !== id)
+    }
   }
 
   async #allEnded(): Promise<void> {
@@ -436,21 +478,23 @@ class TaskWorker implements Worker {
   // ---- alone in a process -----------------------------------------------------------------------
 
   async run(): Promise<DrainReport> {
-    let stopped: (report: DrainReport) => void = () => undefined
+    // However it comes about: a process whose worker has stopped must not stay and do nothing.
     const report = new Promise<DrainReport>((resolve) => {
-      stopped = resolve
+      this.#onDrained = resolve
     })
     const uninstall = onStopSignal((signal, count) => {
       // A platform may send SIGTERM twice; a person who presses Ctrl-C again means now.
       const isImpatient = signal === 'SIGINT' && count > 1 && process.stdin.isTTY === true
-      void this.drain(isImpatient ? { graceMs: 0 } : {}).then(stopped)
+      this.#isProcessOver = true
+      void this.drain(isImpatient ? { graceMs: 0 } : {})
     })
     try {
       await this.start().catch((error: unknown) => {
         if (this.#draining === null) throw error
       })
       const result = await report
-      if (result.leftBehind.length > 0) process.exitCode = 1
+      if (result.leftBehind.length > 0 || this.#hasFailed) process.exitCode = 1
+      if (!this.#isProcessOver) return result
       // What the application left open must not keep a drained process alive until it is killed.
       const leftMs = this.#graceEndsAtMs + LINGER_MS - systemClock.monotonicMs()
       setTimeout(() => process.exit(), Math.min(LINGER_MS, Math.max(100, leftMs))).unref()
@@ -479,6 +523,11 @@ const ENDINGS: { readonly [Kind in Settled['kind']]: string } = {
   handed_over: 'task handed over',
   lost: 'attempt is no longer ours',
   dead_letter: 'task is a dead letter',
+}
+
+/** A branch that nobody awaits (any more): why it ended is stored with its task. */
+function isOfAnAttempt(reason: unknown): boolean {
+  return isFootholdError(reason, 'ATTEMPT_ENDED') || isFootholdError(reason, 'STEP_FAILED')
 }
 
 /** hostname:pid:startMs:random, never used again. */

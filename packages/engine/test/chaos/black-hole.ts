@@ -2,8 +2,16 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Stands between a client and PostgreSQL; from `swallow` on no byte passes, and nobody is told. */
-export async function startBlackHole(targetUrl: string): Promise<{ readonly url: string; swallow(): void }> {
+export interface BlackHole {
+  readonly url: string
+  /** From now on no byte passes, and nobody is told. */
+  swallow(): void
+  /** New connections pass again. */
+  release(): void
+}
+
+/** Stands between a client and PostgreSQL. */
+export async function startBlackHole(targetUrl: string): Promise<BlackHole> {
   const target = new URL(targetUrl)
   const sockets = new Set<Socket>()
   let isSwallowing = false
@@ -37,6 +45,10 @@ export async function startBlackHole(targetUrl: string): Promise<{ readonly url:
     url: url.href,
     swallow: () => {
       isSwallowing = true
+    },
+    release: () => {
+      isSwallowing = false
+      for (const socket of sockets) socket.destroy()
     },
   }
 }

@@ -189,6 +189,16 @@ test.for([1e13, Number.MAX_VALUE, Number.POSITIVE_INFINITY, Number.NaN])(
   },
 )
 
+test('a deadline that the producer gave ends a wait for a signal that never comes', async () => {
+  const { foothold, worker } = await setup()
+  const waiting = agentOf((task) => task.waitForSignal('решение', approved))
+  await worker([waiting])
+
+  const handle = await foothold.submit(waiting, null, { deadlineAt: new Date(Date.now() + 1_500) })
+
+  await expect(handle.result({ timeoutMs: 10_000 })).rejects.toMatchObject({ details: { reason: 'deadline' } })
+})
+
 test('a wait that the database cannot store ends the attempt, and the task goes on when it can', async () => {
   const { foothold, worker, query, log } = await setup()
   // Sequences do not roll back: the first six tries fail.

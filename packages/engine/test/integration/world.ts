@@ -1,16 +1,6 @@
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
-import { z } from 'zod'
-import {
-  type Agent,
-  agent,
-  connect,
-  type Foothold,
-  type Logger,
-  type TaskContext,
-  type Worker,
-  type WorkerOptions,
-} from '../../src/index.ts'
+import { type Agent, connect, type Foothold, type Logger, type Worker, type WorkerOptions } from '../../src/index.ts'
 import { createTestDatabase } from '../../src/testing/index.ts'
 
 /** A test's own world: a database, a connection, and a look at the tables as they are. */
@@ -86,13 +76,7 @@ function recording(log: LogLine[]): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** An agent that takes anything and does what the test says. */
-export function agentOf<Output>(
-  run: (task: TaskContext, input: unknown) => Promise<Output>,
-  options: { readonly name?: string; readonly version?: number; readonly deadlineMs?: number } = {},
-): Agent<string, unknown, Output> {
-  return agent({ name: 'test', ...options, input: z.unknown(), run: run as never })
-}
+export { agentOf } from './agents.ts'
 
 /** Looks until it is so. */
 export async function until<T>(what: string, look: () => T | Promise<T>, timeoutMs = 15_000): Promise<NonNullable<T>> {
