@@ -5,7 +5,7 @@ import { decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import { type Failure, failureOf, type RetryDecision } from '../protocol/failure.ts'
 import type { Reason } from '../protocol/reasons.ts'
-import type { Effect, EffectContext, StoppingEffect } from '../protocol/task-context.ts'
+import type { Effect, EffectContext, FindableEffect, StoppingEffect } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import { readStep, storeIntent, takeOverIntent } from '../store/steps.ts'
 import type { Execution } from './execution.ts'
@@ -247,8 +247,9 @@ class EffectRunner {
     if (effect.find === undefined) return this.#askPerson()
     this.#waitOutDoubt()
     await this.#execution.services.lease.ensureGood(context.signal)
-    const { find } = effect
-    const found = await context.limited(() => find(decode(row.request as string), this.#contextFor(context, row)))
+    const found = await context.limited(() =>
+      (effect as FindableEffect<unknown, unknown>).find(decode(row.request as string), this.#contextFor(context, row)),
+    )
     if (found !== null) return { value: await this.#storeOutcome(context, found, startedMs) }
     this.#isUnsent = true
     return null

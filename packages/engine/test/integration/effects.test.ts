@@ -335,6 +335,28 @@ test('an outage of the receiver does not use up the tries of the first real fail
   expect(await (await foothold.submit(flaky, null)).result({ timeoutMs: 15_000 })).toBe('ответ')
 })
 
+test('an effect may be an object whose methods use each other', async () => {
+  const { foothold, worker } = await setup()
+  class Deal {
+    readonly request = { title: 'Возврат' }
+    readonly findLagMs = 0
+    readonly retry = retry
+    readonly known = new Set<string>()
+    async send({ title }: { readonly title: string }): Promise<string> {
+      this.known.add(title)
+      throw new Error('socket hang up')
+    }
+    async find({ title }: { readonly title: string }): Promise<string | null> {
+      return this.known.has(title) ? title : null
+    }
+  }
+  const deal = new Deal()
+  const asking = agentOf((task) => task.effect('deal', deal))
+  await worker([asking])
+
+  expect(await (await foothold.submit(asking, null)).result({ timeoutMs: 10_000 })).toBe('Возврат')
+})
+
 describe('a permanent refusal', () => {
   test('is not tried again, and what the receiver said can be read', async () => {
     const { foothold, worker } = await setup()
