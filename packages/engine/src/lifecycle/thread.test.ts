@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
@@ -95,3 +95,26 @@ test('it works in a plain process that runs from source, where the loader is set
 
   expect(JSON.parse(stdout)).toEqual({ hello: 'b', clock: 'number' })
 })
+
+test.each([
+  ['given as text', ['--input-type=module', '-e']],
+  ['given as a file', []],
+])(
+  'the limits and names that a process was started with do not keep its threads from starting (%s)',
+  async (how, input) => {
+    const world = await setup({ 'echo-thread.ts': SOURCE })
+    const text = `
+    import { startThread } from ${JSON.stringify(new URL('./thread.ts', import.meta.url).href)}
+    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread' }, { name: 'c' })
+    thread.once('message', (message) => console.log(JSON.stringify(message)))
+  `
+    const file = await setup({ 'main.ts': text })
+    const limits = ['--max-old-space-size=256', '--title=воркер', '--expose-gc']
+    const flags = ['--conditions=@foothold/source', '--import', 'tsx', ...limits, ...input]
+    const program = how === 'given as text' ? text : fileURLToPath(file.urlOf('main.ts'))
+
+    const { stdout } = await promisify(execFile)(process.execPath, [...flags, program])
+
+    expect(JSON.parse(stdout)).toEqual({ hello: 'c', clock: 'number' })
+  },
+)

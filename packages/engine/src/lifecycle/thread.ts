@@ -14,16 +14,27 @@ export interface ThreadEntry {
 export function startThread(entry: ThreadEntry, workerData: unknown): Worker {
   const isSource = new URL(entry.url).pathname.endsWith('.ts')
   const url = new URL(entry.name + (isSource ? '.ts' : '.js'), entry.url)
-  const execArgv = inheritedArguments()
-  if (!isSource || canRunTypeScript()) return new Worker(url, { workerData, execArgv })
-  return new Worker(throughTsx(url), { eval: true, workerData, execArgv })
+  const options = { workerData, ...inheritedArguments() }
+  if (!isSource || canRunTypeScript()) return new Worker(url, options)
+  return new Worker(throughTsx(url), { eval: true, ...options })
 }
 
-/** --input-type belongs to the text of `-e`; a thread that runs a file refuses to start with it. */
-function inheritedArguments(): string[] {
-  return process.execArgv.filter(
-    (argument, index, all) => !argument.startsWith('--input-type') && all[index - 1] !== '--input-type',
-  )
+/** What decides which code is found, each with its value apart or behind `=`. */
+const CODE_ARGUMENTS = /^(--conditions|-C|--import|--require|-r|--loader|--experimental-loader)(=|$)/
+
+/**
+ * Not given, a thread takes all arguments of its process, V8's and the process's own among them; given, it refuses those
+ * (`--max-old-space-size`, `--title`). Only --input-type makes a choice necessary: it belongs to the text of `-e`, and a
+ * thread that runs a file refuses to start with it.
+ */
+function inheritedArguments(): { readonly execArgv?: string[] } {
+  const all = process.execArgv
+  if (!all.some((argument) => argument.startsWith('--input-type'))) return {}
+  const execArgv = all.filter((argument, index) => {
+    const before = all[index - 1] ?? ''
+    return CODE_ARGUMENTS.test(argument) || (CODE_ARGUMENTS.test(before) && !before.includes('='))
+  })
+  return { execArgv }
 }
 
 /** Node 22.18 and later; Node 20 answers a thread's .ts file with ERR_UNKNOWN_FILE_EXTENSION, also under `--import tsx`. */
