@@ -67,6 +67,53 @@ describe('a result that the database does not take', () => {
   })
 })
 
+describe.for(['40001', '40P01', '57P01', '53100'])('while statements fail with %s', (code) => {
+  test('a finished task is completed without a step running again', async () => {
+    const { foothold, worker, query } = await setup()
+    await query(refusing('foothold.tasks', `new.status = 'completed'`, code, 3))
+    let ran = 0
+    const answering = agentOf((task) =>
+      task.step('ответ', () => {
+        ran += 1
+        return 'оплаченный ответ'
+      }),
+    )
+    await worker([answering])
+
+    expect(await (await foothold.submit(answering, null)).result({ timeoutMs: 15_000 })).toBe('оплаченный ответ')
+    expect(ran).toBe(1)
+    expect(await query('select attempt, outcome from foothold.attempts')).toEqual([
+      { attempt: 1, outcome: 'completed' },
+    ])
+  })
+
+  test('no request leaves before its intent is stored, and then one does', async () => {
+    const { foothold, worker, query } = await setup()
+    await query(refusing('foothold.agent_steps', `new.status = 'intent'`, code, 5))
+    const intents: number[] = []
+    const sending = agentOf((task) =>
+      task.effect('сделка', {
+        request: {},
+        onDoubt: 'ask',
+        // Shorter than the outage: waiting for the database is not the receiver's time.
+        timeoutMs: 100,
+        async send() {
+          const rows = await query<{ n: number }>(
+            `select count(*)::int as n from foothold.agent_steps where status = 'intent'`,
+          )
+          intents.push(rows[0]?.n ?? 0)
+          return 55
+        },
+      }),
+    )
+    await worker([sending])
+
+    expect(await (await foothold.submit(sending, null)).result({ timeoutMs: 15_000 })).toBe(55)
+    expect(intents).toEqual([1])
+    expect(await query('select tries from foothold.agent_steps')).toEqual([{ tries: 1 }])
+  })
+})
+
 test('a task row that somebody holds keeps no other task from storing its steps', async () => {
   const { foothold, worker, session } = await setup()
   const started = gate()

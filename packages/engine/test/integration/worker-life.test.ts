@@ -62,6 +62,36 @@ describe('a worker that is declared lost though it lives', () => {
   }, 60_000)
 })
 
+test('a worker whose row somebody has deleted begins anew, and its task is taken by whoever is there', async () => {
+  const { foothold, worker, query } = await setup()
+  const started = gate()
+  let lives = 0
+  const working = agentOf(async (task) => {
+    await task.step('первый', () => 'сделан')
+    return task.step('второй', async ({ signal }) => {
+      lives += 1
+      if (lives > 1) return task.attempt
+      started.open()
+      await until('the old life is told', () => signal.aborted)
+      throw signal.reason
+    })
+  })
+  const only = await worker([working])
+  const oldId = only.id
+  const handle = await foothold.submit(working, null)
+  await started.opened
+
+  await query('delete from foothold.workers')
+
+  expect(await handle.result({ timeoutMs: 20_000 })).toBe(2)
+  expect(only.id).not.toBe(oldId)
+  expect(lives).toBe(2)
+  expect(await query('select outcome from foothold.attempts order by attempt')).toEqual([
+    { outcome: 'orphaned' },
+    { outcome: 'completed' },
+  ])
+})
+
 describe('a drain', () => {
   test('hands back what a claim with a lost answer has taken', async () => {
     const world = await setup()
