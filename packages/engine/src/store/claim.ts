@@ -105,8 +105,9 @@ export interface LoadedSignal {
   readonly payload: string
 }
 
+/** Null stays null, which greatest() alone would make a 0. */
 const inMs = (column: string): string =>
-  `ceil(greatest(0, extract(epoch from ${column} - foothold.clock()) * 1000))::float8`
+  `case when ${column} is not null then ceil(greatest(0, extract(epoch from ${column} - foothold.clock()) * 1000)) end::float8`
 
 /** One step as JSON; the payload columns travel as text, so that only our codec reads them. */
 export const STEP_AS_JSON: string = `json_build_object(

@@ -5,7 +5,7 @@ const PROMOTED_MAX = 500
 
 /**
  * PROMOTE: what waited and is due becomes pending, with its wait stored as over, so that no replay tests the clock a
- * second time. A wait that timed out has the value null.
+ * second time. A wait that timed out has the value null. `nextInMs` is null when nothing waits for a time.
  */
 export async function promoteTasks(
   db: Database,
@@ -21,7 +21,7 @@ export async function promoteTasks(
        update foothold.agent_steps s set status = 'completed', output = 'null', due_at = null, finished_at = foothold.clock()
        from t where s.task_id = t.id and s.status = 'waiting' and s.due_at <= foothold.clock())
      select coalesce((select array_agg(distinct handler) from t), '{}') as handlers, (select count(*)::int from t) as count,
-            (select ceil(greatest(0, extract(epoch from min(wake_at) - foothold.clock()) * 1000))::float8 from foothold.tasks
+            (select ceil(extract(epoch from min(wake_at) - foothold.clock()) * 1000)::float8 from foothold.tasks
              where status = 'waiting' and wake_at > foothold.clock()) as "nextInMs"`,
     [PROMOTED_MAX],
     { doing: 'waking what is due', patienceMs: 0 },

@@ -189,6 +189,24 @@ test.for([1e13, Number.MAX_VALUE, Number.POSITIVE_INFINITY, Number.NaN])(
   },
 )
 
+test('a wait for a signal without a time limit still waits after another branch has woken the task', async () => {
+  const { foothold, worker, query } = await setup()
+  const two = agentOf(async (task) => {
+    const [, decision] = await Promise.all([task.sleep('пауза', 50), task.waitForSignal('решение', approved)])
+    return decision
+  })
+  await worker([two])
+  const handle = await foothold.submit(two, null)
+  await until('the second attempt has ended, or waits', async () => {
+    const [task] = await query<{ status: string; attempt: number }>('select status, attempt from foothold.tasks')
+    return task !== undefined && task.attempt > 1 && ['waiting', 'completed'].includes(task.status)
+  })
+
+  await foothold.sendSignal(handle.id, approved, 'да')
+
+  expect(await handle.result({ timeoutMs: 10_000 })).toBe('да')
+})
+
 test('a deadline that the producer gave ends a wait for a signal that never comes', async () => {
   const { foothold, worker } = await setup()
   const waiting = agentOf((task) => task.waitForSignal('решение', approved))
