@@ -63,14 +63,22 @@ export async function migrate({ url, log = () => {} }: MigrateOptions): Promise<
   }
 }
 
-/** The highest applied version, 0 without a schema. Throws like `migrate` where this library must not run. */
+/** The newest migration that this library carries. */
+export const KNOWN_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0
+
+/** The version up to which nothing is missing, 0 without a schema. Throws like `migrate` where this library must not run. */
 export async function schemaVersion(db: Database): Promise<number> {
-  const options = { doing: 'reading the schema version' }
-  return versionOf(await readApplied((text) => db.run(text, [], options)))
+  const { version, missing } = await readSchema(db)
+  return missing[0] === undefined ? version : (MIGRATIONS[MIGRATIONS.indexOf(missing[0]) - 1]?.version ?? 0)
 }
 
 export async function requireSchema(db: Database): Promise<void> {
-  if ((await schemaVersion(db)) < MIGRATIONS.length) throw new FootholdError('SCHEMA_MISSING', {})
+  if ((await readSchema(db)).missing.length > 0) throw new FootholdError('SCHEMA_MISSING', {})
+}
+
+async function readSchema(db: Database): Promise<Schema> {
+  const options = { doing: 'reading the schema version' }
+  return schemaOf(await readApplied((text) => db.run(text, [], options)))
 }
 
 export function checksumOf(migration: Migration): string {
@@ -95,24 +103,24 @@ async function withSession<T>(url: string, use: (session: pg.Client) => Promise<
 }
 
 async function applyMissing(session: pg.Client, applied: number[], log: (line: string) => void): Promise<number> {
-  const read = async (): Promise<number> =>
-    versionOf(await readApplied(async (text) => (await session.query<never>(text)).rows))
-  let version = await read()
-  while (version < MIGRATIONS.length) {
+  const read = async (): Promise<Schema> =>
+    schemaOf(await readApplied(async (text) => (await session.query<never>(text)).rows))
+  let schema = await read()
+  while (schema.missing.length > 0) {
     await session.query('begin')
     await session.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     await session.query(`set local idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`)
     await session.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`)
-    version = await read()
-    const next = MIGRATIONS[version]
+    const [next] = (await read()).missing
     if (next !== undefined) await applyOne(session, next)
     await session.query('commit')
-    if (next === undefined) break
-    version = next.version
-    applied.push(version)
-    log(`Applied migration ${version} (${next.name})`)
+    if (next !== undefined) {
+      applied.push(next.version)
+      log(`Applied migration ${next.version} (${next.name})`)
+    }
+    schema = await read()
   }
-  return Math.max(version, await read())
+  return schema.version
 }
 
 async function applyOne(session: pg.Client, migration: Migration): Promise<void> {
@@ -151,14 +159,25 @@ async function readApplied(run: Read): Promise<readonly AppliedMigration[]> {
   return run<AppliedMigration>(`select version, checksum, breaking from foothold.migrations order by version`)
 }
 
-function versionOf(applied: readonly AppliedMigration[]): number {
+interface Schema {
+  /** The highest applied version, 0 without any. */
+  readonly version: number
+  /** In their order. One may be lower than what has been applied: branches of this library grow side by side. */
+  readonly missing: readonly Migration[]
+}
+
+function schemaOf(applied: readonly AppliedMigration[]): Schema {
   for (const { version, checksum, breaking } of applied) {
-    const known = MIGRATIONS[version - 1]
+    const known = MIGRATIONS.find((migration) => migration.version === version)
     // A newer release may run beside this one during a rolling upgrade, unless it says that it must not.
     if (known === undefined && breaking) {
-      throw new FootholdError('SCHEMA_NEWER', { found: version, known: MIGRATIONS.length })
+      throw new FootholdError('SCHEMA_NEWER', { found: version, known: KNOWN_VERSION })
     }
     if (known !== undefined && checksum !== checksumOf(known)) throw new FootholdError('MIGRATION_CHANGED', { version })
   }
-  return applied.at(-1)?.version ?? 0
+  const versions = new Set(applied.map(({ version }) => version))
+  return {
+    version: applied.at(-1)?.version ?? 0,
+    missing: MIGRATIONS.filter(({ version }) => !versions.has(version)),
+  }
 }

@@ -6,11 +6,9 @@ import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { embedMigrations } from '../../scripts/embed-migrations.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { checksumOf, migrate, requireSchema, schemaVersion } from '../../src/store/migrate.ts'
+import { checksumOf, KNOWN_VERSION as KNOWN, migrate, requireSchema, schemaVersion } from '../../src/store/migrate.ts'
 import { MIGRATIONS } from '../../src/store/migrations/embedded.ts'
 import { createEmptyDatabase } from './empty-database.ts'
-
-const KNOWN = MIGRATIONS.length
 
 async function setup(): Promise<{ url: string; sql: pg.Client } & AsyncDisposable> {
   const database = await createEmptyDatabase(inject('postgresUrl'))
@@ -64,7 +62,7 @@ test('six processes that migrate an empty database at once all succeed, and each
   const applied = ends.flatMap((end) => (JSON.parse(end.report) as { applied: number[] }).applied)
   expect(applied.toSorted((a, b) => a - b)).toEqual(MIGRATIONS.map((m) => m.version))
   const rows = await world.sql.query('select version from foothold.migrations')
-  expect(rows.rowCount).toBe(KNOWN)
+  expect(rows.rowCount).toBe(MIGRATIONS.length)
 })
 
 test('a process killed in mid-migration leaves nothing half done, and the others go on', async () => {
@@ -82,7 +80,7 @@ test('a process killed in mid-migration leaves nothing half done, and the others
 
   expect(ends.map((end) => end.code)).toEqual([0, 0])
   const rows = await world.sql.query('select version from foothold.migrations')
-  expect(rows.rowCount).toBe(KNOWN)
+  expect(rows.rowCount).toBe(MIGRATIONS.length)
 })
 
 test('a process that waited while another one migrated sees what that one did', async () => {
@@ -149,6 +147,22 @@ test('a newer schema is refused when it is breaking, and accepted when it is not
     code: 'SCHEMA_NEWER',
     details: { found: newer, known: KNOWN },
   })
+})
+
+test('migrations that are missing below one that has been applied are applied all the same', async () => {
+  await using world = await setup()
+  const [first] = MIGRATIONS
+  if (first === undefined) throw new Error('There is no migration.')
+  await world.sql.query(`
+    create schema foothold;
+    create table foothold.migrations (version int primary key, name text, checksum text, applied_at timestamptz, breaking boolean);
+    insert into foothold.migrations values (${first.version}, 'core', '${checksumOf(first)}', now(), false), (9999, 'later', 'x', now(), false)`)
+  await world.sql.query(first.sql)
+
+  const report = await migrate({ url: world.url })
+
+  expect(report).toEqual({ version: 9999, applied: MIGRATIONS.slice(1).map((migration) => migration.version) })
+  expect(await migrate({ url: world.url })).toEqual({ version: 9999, applied: [] })
 })
 
 test('a database without the schema says so to a process that must not migrate', async () => {

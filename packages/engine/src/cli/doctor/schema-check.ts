@@ -1,10 +1,10 @@
 import { isFootholdError } from '../../protocol/errors.ts'
-import { MIGRATIONS } from '../../store/migrations/embedded.ts'
+import { KNOWN_VERSION } from '../../store/migrate.ts'
 import { type Check, error, ok } from './check.ts'
 
 /** `found`: the applied version, 0 where there is no schema, or why it must not be used. */
 export function schemaCheck(found: number | Error): Check {
-  const known = MIGRATIONS.length
+  const known = KNOWN_VERSION
   if (found instanceof Error) {
     return error(
       'schema',
