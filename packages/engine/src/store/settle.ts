@@ -1,3 +1,4 @@
+import { INSERT_ALERTS } from './alerts.ts'
 import type { Database, RunOptions } from './database.ts'
 import type { Fence } from './steps.ts'
 import { PENDING_CHANNEL } from './workers.ts'
@@ -141,10 +142,11 @@ export async function cancelTask(db: Database, fence: Fence, options: RunOptions
 }
 
 /**
- * The follow-up task of every row in `dead` (id, reason, error): created in the dead letter's own transaction, so that
- * someone always gets an answer. Its input is the dead task's, with what stopped it. Also used by the sweep.
+ * What goes with every row in `dead` (id, reason, error), in the dead letter's own transaction: the alert for on-call, and
+ * the follow-up task, so that someone always gets an answer; its input is the dead task's, with what stopped it. Whatever
+ * makes dead letters has it in its statement: this one and the sweep.
  */
-export const FOLLOW_UPS = `
+export const WITH_DEAD_LETTERS: string = `${INSERT_ALERTS},
   insert_follow_up as (
     insert into foothold.tasks (id, agent, handler, status, priority, run_at, tenant, parent_id, input_checked, deadline_ms, created_at)
     select foothold.new_id(), t.agent || '/dead_letter', t.handler || '/dead_letter', 'pending', 0, foothold.clock(), t.tenant, t.id, t.input_checked, a.deadline_ms, foothold.clock()
@@ -174,7 +176,7 @@ export async function deadLetterTask(
      p as (update foothold.task_payloads p set error = $5::json from t where p.task_id = t.id),
      a as (${attemptsRow(`'dead_letter'`, '$4', '$6')}),
      dead as (select id, $4::text as reason, $5::json as error from t),
-     ${FOLLOW_UPS}
+     ${WITH_DEAD_LETTERS}
      select exists (select 1 from t) as held, coalesce((select array_agg(handler) from insert_follow_up), '{}') as handlers`,
     [fence.taskId, fence.attempt, fence.workerId, why.reason, why.error, why.detail, why.failures],
     options,

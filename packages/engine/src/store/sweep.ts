@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { FOLLOW_UPS } from './settle.ts'
+import { WITH_DEAD_LETTERS } from './settle.ts'
 
 /**
  * SWEEP alone takes tasks from workers: those processing under a worker that is lost, stopped or missing. Candidates are
@@ -101,7 +101,7 @@ export async function takeCandidates(
               json_build_object('code', 'ORPHANED', 'message', 'The task cost its worker its life ' || new_crash_count || ' times: ' || detail) as error
        from t where outcome = 'dead_letter'),
      p as (update foothold.task_payloads p set error = dead.error from dead where p.task_id = dead.id),
-     ${FOLLOW_UPS}
+     ${WITH_DEAD_LETTERS}
      select coalesce(json_agg(json_build_object('id', id, 'handler', handler, 'outcome', outcome, 'workerId', worker_id, 'crashCount', new_crash_count)), '[]') as swept,
             coalesce((select array_agg(handler) from insert_follow_up), '{}') as "followUps"
      from t`,
