@@ -42,7 +42,7 @@ function firstMessage(thread: Worker): Promise<unknown> {
 test('beside source, a thread runs from its .ts file, with imports of further source', async () => {
   const world = await setup({ 'echo-thread.ts': SOURCE })
 
-  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread' }, { name: 'Мир' })
+  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread', text: null }, { name: 'Мир' })
 
   expect(await firstMessage(thread)).toEqual({ hello: 'Мир', clock: 'number' })
   await thread.terminate()
@@ -51,7 +51,7 @@ test('beside source, a thread runs from its .ts file, with imports of further so
 test('beside built code, a thread runs from its .js file, and no loader is asked for', async () => {
   const world = await setup({ 'echo-thread.js': BUILT, 'echo-thread.ts': 'throw new Error("the source")' })
 
-  const thread = startThread({ url: world.urlOf('worker.js'), name: './echo-thread' }, { name: 'Мир' })
+  const thread = startThread({ url: world.urlOf('worker.js'), name: './echo-thread', text: null }, { name: 'Мир' })
 
   expect(await firstMessage(thread)).toEqual({ hello: 'Мир', from: 'built code' })
   await thread.terminate()
@@ -60,7 +60,10 @@ test('beside built code, a thread runs from its .js file, and no loader is asked
 test('a query in the address of the caller, as test runners add, does not hide the ending', async () => {
   const world = await setup({ 'echo-thread.ts': SOURCE })
 
-  const thread = startThread({ url: `${world.urlOf('worker.ts')}?v=1#x`, name: './echo-thread' }, { name: 'a' })
+  const thread = startThread(
+    { url: `${world.urlOf('worker.ts')}?v=1#x`, name: './echo-thread', text: null },
+    { name: 'a' },
+  )
 
   expect(await firstMessage(thread)).toMatchObject({ hello: 'a' })
   await thread.terminate()
@@ -69,15 +72,43 @@ test('a query in the address of the caller, as test runners add, does not hide t
 test.each(['worker.ts', 'worker.js'])('a thread whose file is missing says so as its error (%s)', async (caller) => {
   const world = await setup({})
 
-  const thread = startThread({ url: world.urlOf(caller), name: './echo-thread' }, null)
+  const thread = startThread({ url: world.urlOf(caller), name: './echo-thread', text: null }, null)
 
   await expect(firstMessage(thread)).rejects.toThrow(/echo-thread/)
+})
+
+const BUNDLED = `
+const { parentPort, workerData } = require('node:worker_threads')
+parentPort.postMessage({ hello: workerData.name, from: 'text' })
+`
+
+test.each([
+  ['a bundle in a folder of its own', 'bundle.js'],
+  ['CommonJS, where code has no address', undefined],
+  ['a bundler that invents addresses', 'webpack-internal:///./bundle.js'],
+])('where nothing lies beside the code, the text that was packed with it runs (%s)', async (_, name) => {
+  const world = await setup({})
+  const url = name?.includes(':') === false ? world.urlOf(name) : name
+
+  const thread = startThread({ url, name: './echo-thread', text: BUNDLED }, { name: 'Мир' })
+
+  expect(await firstMessage(thread)).toEqual({ hello: 'Мир', from: 'text' })
+  await thread.terminate()
+})
+
+test('a file beside the code comes before the packed text', async () => {
+  const world = await setup({ 'echo-thread.js': BUILT })
+
+  const thread = startThread({ url: world.urlOf('worker.js'), name: './echo-thread', text: BUNDLED }, { name: 'a' })
+
+  expect(await firstMessage(thread)).toEqual({ hello: 'a', from: 'built code' })
+  await thread.terminate()
 })
 
 test('an error at the top of a thread reaches its starter', async () => {
   const world = await setup({ 'echo-thread.ts': 'throw new Error("не вышло" as string)' })
 
-  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread' }, null)
+  const thread = startThread({ url: world.urlOf('worker.ts'), name: './echo-thread', text: null }, null)
 
   await expect(firstMessage(thread)).rejects.toThrow('не вышло')
 })
@@ -86,7 +117,7 @@ test('it works in a plain process that runs from source, where the loader is set
   const world = await setup({ 'echo-thread.ts': SOURCE })
   const main = `
     import { startThread } from ${JSON.stringify(new URL('./thread.ts', import.meta.url).href)}
-    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread' }, { name: 'b' })
+    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread', text: null }, { name: 'b' })
     thread.once('message', (message) => console.log(JSON.stringify(message)))
   `
   const flags = ['--conditions=@foothold/source', '--import', 'tsx', '--input-type=module', '-e', main]
@@ -105,7 +136,7 @@ test.each([
     const world = await setup({ 'echo-thread.ts': SOURCE })
     const text = `
     import { startThread } from ${JSON.stringify(new URL('./thread.ts', import.meta.url).href)}
-    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread' }, { name: 'c' })
+    const thread = startThread({ url: ${JSON.stringify(world.urlOf('main.ts'))}, name: './echo-thread', text: null }, { name: 'c' })
     thread.once('message', (message) => console.log(JSON.stringify(message)))
   `
     const file = await setup({ 'main.ts': text })

@@ -1,22 +1,33 @@
+import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 export interface ThreadEntry {
-  /** The caller's import.meta.url. */
-  readonly url: string
+  /** The caller's import.meta.url. Bundled into CommonJS it has none. */
+  readonly url: string | undefined
   /** The thread's file seen from the caller, without its ending: './heartbeat-thread'. */
   readonly name: string
+  /** The same thread as a CommonJS script that needs no other file, where one was packed. */
+  readonly text: string | null
 }
 
 /**
  * The only place that starts a thread. Nothing rewrites a URL in `new Worker(…)`, so the ending is chosen here: `.ts`
- * beside source, `.js` beside built code.
+ * beside source, `.js` beside built code. In a program bundled into one file nothing lies beside it: the text is run.
  */
 export function startThread(entry: ThreadEntry, workerData: unknown): Worker {
-  const isSource = new URL(entry.url).pathname.endsWith('.ts')
-  const url = new URL(entry.name + (isSource ? '.ts' : '.js'), entry.url)
   const options = { workerData, ...inheritedArguments() }
-  if (!isSource || canRunTypeScript()) return new Worker(url, options)
+  const url = urlBeside(entry)
+  if (entry.text !== null && (url === null || !existsSync(url)))
+    return new Worker(entry.text, { eval: true, ...options })
+  if (url === null) throw new Error(`The file of the thread ${entry.name} cannot be found from a bundle.`)
+  if (url.pathname.endsWith('.js') || canRunTypeScript()) return new Worker(url, options)
   return new Worker(throughTsx(url), { eval: true, ...options })
+}
+
+/** Null where the caller's own address is not that of a file. */
+function urlBeside({ url, name }: ThreadEntry): URL | null {
+  if (url === undefined || !url.startsWith('file:')) return null
+  return new URL(name + (new URL(url).pathname.endsWith('.ts') ? '.ts' : '.js'), url)
 }
 
 /** What decides which code is found, each with its value apart or behind `=`. */

@@ -95,7 +95,8 @@ function entry<Arguments extends unknown[], Result>(
   execution: Execution,
   call: (...args: Arguments) => Promise<Result>,
 ): (...args: Arguments) => Promise<Result> {
-  return (...args) => {
+  return function entrance(...args) {
+    execution.entrance = entrance
     const answer = execution.isEnded ? execution.refuse().then(() => call(...args)) : call(...args).catch(nextTurn)
     answer.catch(() => undefined)
     return answer

@@ -94,6 +94,8 @@ export class Execution {
   /** When it became ours: pings sent earlier do not know it. */
   readonly sinceMs: number
   readonly controller: AbortController = new AbortController()
+  /** The function of the context that the agent's code is calling now. */
+  entrance: (...args: never[]) => unknown = callPlace
   readonly #run: AgentRun
   readonly #settlement: Settlement
   readonly #steps: Map<string, LoadedStep>
@@ -238,7 +240,7 @@ export class Execution {
   /** Every keyed call comes through here first. Gives what is stored under the key. */
   open(key: string, kind: string, version: number): LoadedStep | null {
     this.#throwIfEnded()
-    const here = callPlace()
+    const here = callPlace(this.entrance)
     const first = this.#usedKeys.get(key)
     if (first !== undefined) {
       throw new FootholdError('STEP_KEY_REUSED', { key, first: placeOf(first), second: placeOf(here) })

@@ -1,6 +1,7 @@
 import { monotonicMs } from '../lifecycle/clock.ts'
 import { startThread } from '../lifecycle/thread.ts'
 import type { PingRow } from '../store/workers.ts'
+import { HEARTBEAT_THREAD_TEXT } from './heartbeat-thread-text.ts'
 
 /** The messages between a worker and its heartbeat thread. */
 
@@ -54,7 +55,8 @@ export function startHeartbeat(
   const progress = (): void => void Atomics.store(mark, 0, BigInt(Math.round(monotonicMs())))
   progress()
   const marking = setInterval(progress, PROGRESS_MS)
-  const thread = startThread({ url: import.meta.url, name: './heartbeat-thread' }, {
+  const entry = { url: import.meta.url, name: './heartbeat-thread', text: HEARTBEAT_THREAD_TEXT }
+  const thread = startThread(entry, {
     ...settings,
     progress: mark.buffer as SharedArrayBuffer,
     stallMs: STALL_LEASES * settings.leaseMs,
