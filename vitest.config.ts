@@ -14,6 +14,7 @@ export default defineConfig({
       'tools/**/*.test.ts',
       'test/**/*.test.ts',
     ],
+    exclude: ['**/node_modules/**', 'test/packages/**', 'test/system/**'],
     globalSetup: ['tools/test-postgres.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -1,9 +1,7 @@
-// Turns vitest's JSON report and exit code into the line "N passed, N failed".
+// Turns vitest's JSON reports and exit codes, a pair for each suite, into one line "N passed, N failed".
 import { readFileSync } from 'node:fs'
 
-const [reportPath, exitCode] = process.argv.slice(2)
-
-function read() {
+function read(reportPath) {
   try {
     return JSON.parse(readFileSync(reportPath, 'utf8'))
   } catch {
@@ -12,13 +10,24 @@ function read() {
   }
 }
 
-const { numPassedTests, numFailedTests, testResults } = read()
-// A file that fails outside its tests (an import, a hook) reports no failed test of its own.
-const brokenFiles = testResults.filter(
-  ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-).length
-const failed = numFailedTests + brokenFiles
-// Unhandled errors, a failed global setup and a timeout show in the exit code alone; a run without tests proves nothing.
-const isHiddenFailure = failed === 0 && (exitCode !== '0' || numPassedTests === 0)
+function countsOf(reportPath, exitCode) {
+  const { numPassedTests, numFailedTests, testResults } = read(reportPath)
+  // A file that fails outside its tests (an import, a hook) reports no failed test of its own.
+  const brokenFiles = testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
+  ).length
+  const failed = numFailedTests + brokenFiles
+  // Unhandled errors, a failed global setup and a timeout show in the exit code alone; a run without tests proves nothing.
+  const isHiddenFailure = failed === 0 && (exitCode !== '0' || numPassedTests === 0)
+  return { passed: numPassedTests, failed: failed + (isHiddenFailure ? 1 : 0) }
+}
 
-console.log(`${numPassedTests} passed, ${failed + (isHiddenFailure ? 1 : 0)} failed`)
+let passed = 0
+let failed = 0
+const pairs = process.argv.slice(2)
+for (let at = 0; at < pairs.length; at += 2) {
+  const counts = countsOf(pairs[at], pairs[at + 1])
+  passed += counts.passed
+  failed += counts.failed
+}
+console.log(`${passed} passed, ${failed} failed`)

@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOMS = ['packages', 'apps', 'examples', 'simulators', 'tools', 'test', 'bench', 'chaos']
-const SKIPPED = new Set(['node_modules', 'dist', 'coverage'])
+// `projects` holds other people's programs, which know our packages from the registry.
+const SKIPPED = new Set(['node_modules', 'dist', 'coverage', 'projects'])
 
 /** Every TypeScript source of the repository with its text, whether git knows it already or not. */
 export function readSourceFiles(root: string): Map<string, string> {
