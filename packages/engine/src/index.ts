@@ -11,6 +11,15 @@ export {
   TerminalError,
 } from './protocol/errors.ts'
 export type {
+  Explanation,
+  GoesOn,
+  LeftInDoubt,
+  Outside,
+  ReleaseVerdict,
+  Repeat,
+} from './protocol/explain/explanation.ts'
+export { explanationFields } from './protocol/explain/explanation-fields.ts'
+export type {
   CancelAnswer,
   ConnectOptions,
   Decision,

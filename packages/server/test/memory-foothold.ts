@@ -170,6 +170,7 @@ export function memoryFoothold(): MemoryFoothold {
     },
     handle: (id: TaskId) => handleOf(id, false),
     sendSignal: () => Promise.reject(new Error('not used over HTTP')),
+    why: () => Promise.reject(new Error('not used over HTTP')),
     cancel,
     resume: async (id) => {
       called('resume', id)

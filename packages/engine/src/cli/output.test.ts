@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { duration, fromNow } from './durations.ts'
+import { duration, fromNow } from '../protocol/explain/durations.ts'
+import { shellWord } from '../protocol/explain/shell-word.ts'
 import { createOutput } from './output.ts'
-import { shellWord } from './shell-word.ts'
 import { tableLines } from './table.ts'
 
 function painted(isTTY: boolean, env: NodeJS.ProcessEnv): string {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cut, plainJson, plainLine, plainLines } from './plain-text.ts'
+import { cut } from '../protocol/explain/cut.ts'
+import { plainJson, plainLine, plainLines } from './plain-text.ts'
 
 const seed = Number(process.env['FOOTHOLD_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 

@@ -11,6 +11,7 @@ import { sendSignal } from './send-signal.ts'
 import { cancelTask, decideEffect, restartTask, resumeTask } from './steer.ts'
 import { submitTask } from './submit.ts'
 import { createWatchHub } from './watch.ts'
+import { whyTask } from './why.ts'
 
 export interface ClientDependencies {
   readonly db: Database
@@ -48,6 +49,7 @@ export function createClient(dependencies: ClientDependencies): Client {
       const id = parseTaskId(taskId)
       return id === null ? null : readTask(db, id)
     },
+    why: (taskId) => whyTask(db, taskId),
     workers: () => readWorkers(db),
     agents: () => readAgentNames(db),
     ready: (options = {}) => requireReady(db, options),

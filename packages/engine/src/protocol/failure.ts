@@ -13,6 +13,8 @@ export interface Failure {
   readonly afterMs: number
   /** Of an effect: the receiver surely did nothing. */
   readonly isDefinite: boolean
+  /** The step that is to blame, where the engine knows it. */
+  readonly step?: string
 }
 
 /** What can never be stored fails once, visibly, and is not retried. */

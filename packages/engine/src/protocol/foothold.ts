@@ -1,4 +1,5 @@
 import type { Agent, AgentRef, Signal } from './agent.ts'
+import type { Explanation } from './explain/explanation.ts'
 import type { Queryable, TaskId } from './task-context.ts'
 import type { Page, Priority, TaskDetail, TaskEvent, TaskFilter, TaskState, TaskSummary, WorkerView } from './views.ts'
 
@@ -107,6 +108,8 @@ export interface Foothold {
   tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
   /** Null when there is none. */
   task(id: TaskId): Promise<TaskDetail | null>
+  /** Where a task stands, why, and what runs again when it goes on. Null when there is none. */
+  why(id: TaskId): Promise<Explanation | null>
   workers(): Promise<readonly WorkerView[]>
   /** Names known to this database: every worker registers its agents. */
   agents(): Promise<readonly string[]>

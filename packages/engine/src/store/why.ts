@@ -1,62 +1,50 @@
+import type { TaskFacts } from '../protocol/explain/task-facts.ts'
+import type { TaskStatus } from '../protocol/views.ts'
 import type { Database } from './database.ts'
-import { storedErrorOf } from './task-rows.ts'
+import { dateOrNull, decodeOrNull, storedErrorOf } from './task-rows.ts'
 import { STARTED_CHANNEL } from './watch-tasks.ts'
-
-/** What a person asks of a task and its own views do not tell: `foothold why`. */
-export interface WhyFacts {
-  readonly crashesMax: number
-  readonly crashesTotal: number
-  readonly isSuspect: boolean
-  readonly handler: string
-  readonly cancelReason: string | null
-  readonly claimedAt: Date | null
-  readonly runAt: Date
-  /** How its worker stands; null when it has none. */
-  readonly worker: { readonly status: string; readonly lastHeartbeatAt: Date; readonly isLeaseGood: boolean } | null
-  /** Of workers that are alive and have the handler. */
-  readonly liveWorkers: number
-  readonly freeSlots: number
-  /** Live workers of any handler. */
-  readonly liveWorkersInAll: number
-  /** Pending tasks that a claim takes before this one; counted up to a bound. */
-  readonly tasksBefore: number
-  readonly unconsumedSignals: readonly string[]
-  readonly steps: readonly StepFacts[]
-  /** Steps of the present attempt that are known to have begun and have left no result. */
-  readonly begun: readonly string[]
-}
-
-export interface StepFacts {
-  readonly key: string
-  readonly isRetryable: boolean
-  readonly refusals: number
-  readonly dueAt: Date | null
-  readonly doubtUntil: Date | null
-}
 
 /** "More than that" is all a person needs to know. */
 const TASKS_BEFORE_MAX = 1_000
+/** Among so many of the newest tasks the last success of an agent is looked for: `completed` has no index. */
+const NEWEST_MAX = 1_000
+const RELEASES_MAX = 50
+/** Workers' clocks do not matter: a follow-up's id is made by the statement that ends its parent. */
+const FOLLOW_UP_WITHIN = `interval '1 minute'`
 
 type Time = Date | string
 
-interface WhyRow extends Omit<WhyFacts, 'claimedAt' | 'runAt' | 'worker' | 'steps'> {
+/** JSON carries times as text. */
+interface FactsRow
+  extends Omit<TaskFacts, 'now' | 'claimedAt' | 'runAt' | 'failedStep' | 'worker' | 'steps' | 'releases'> {
+  readonly now: Time
   readonly claimedAt: Time | null
   readonly runAt: Time
+  readonly error: string | null
   readonly worker: { readonly status: string; readonly lastHeartbeatAt: Time; readonly isLeaseGood: boolean } | null
-  readonly steps: readonly (Omit<StepFacts, 'dueAt' | 'doubtUntil'> & {
+  readonly steps: readonly (Omit<TaskFacts['steps'][number], 'dueAt' | 'doubtUntil'> & {
     readonly dueAt: Time | null
     readonly doubtUntil: Time | null
   })[]
+  readonly releasesOfAttempts: readonly { readonly attempt: number; readonly release: string }[]
+  readonly releasesSeen: readonly { readonly release: string; readonly at: Time }[]
+  readonly successes: readonly { readonly release: string; readonly lastAt: Time }[]
+  readonly followUp: { readonly id: string; readonly status: TaskStatus } | null
 }
 
+/** Ids are in the order of time: those made from this moment on are above it. */
+const idAt = (time: string): string =>
+  `(lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`
+
 /** Null: there is no such task. */
-export async function readWhy(db: Database, id: string): Promise<WhyFacts | null> {
-  const rows = await db.run<WhyRow>(
+export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts | null> {
+  const rows = await db.run<FactsRow>(
     `with live as materialized (
        select handlers, greatest(0, concurrency - running) as free from foothold.workers
        where status = 'active' and lease_until > foothold.clock())
-     select t.max_crashes as "crashesMax", t.crashes_total as "crashesTotal", t.suspect as "isSuspect", t.handler,
-       t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt",
+     select foothold.clock() as now, t.max_crashes as "crashesMax", t.crashes_total as "crashesTotal", t.suspect as "isSuspect", t.handler,
+       t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt", t.deadline_ms is null as "isDeadlineFixed",
+       (select p.error::text from foothold.task_payloads p where p.task_id = t.id) as error,
        (select json_build_object('status', w.status, 'lastHeartbeatAt', w.last_heartbeat_at,
                                  'isLeaseGood', w.status in ('active', 'draining') and w.lease_until > foothold.clock())
         from foothold.workers w where w.id = t.worker_id) as worker,
@@ -71,28 +59,55 @@ export async function readWhy(db: Database, id: string): Promise<WhyFacts | null
        coalesce((select json_agg(json_build_object('key', s.key, 'isRetryable', s.retryable, 'refusals', s.refusals,
                                                    'dueAt', s.due_at, 'doubtUntil', s.doubt_until) order by s.started_at, s.key)
                  from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
-       array(select distinct c.key from foothold.stream_chunks c
-             where c.task_id = t.id and c.channel = '${STARTED_CHANNEL}' and c.attempt = t.attempt and t.status = 'processing'
-               and not exists (select 1 from foothold.agent_steps s
-                               where s.task_id = c.task_id and s.key = c.key and s.status in ('completed', 'unknown'))) as begun
+       coalesce((select json_agg(json_build_object('key', b.key, 'isInThisAttempt', b.attempt = t.attempt and t.status = 'processing') order by b.first)
+                 from (select c.key, max(c.attempt) as attempt, min(c.id) as first from foothold.stream_chunks c
+                       where c.task_id = t.id and c.channel = '${STARTED_CHANNEL}' and t.status not in ('completed', 'cancelled')
+                         and not exists (select 1 from foothold.agent_steps s
+                                         where s.task_id = c.task_id and s.key = c.key and s.status in ('completed', 'unknown'))
+                       group by c.key) b), '[]') as begun,
+       coalesce((select json_agg(json_build_object('attempt', a.attempt, 'release', w.release))
+                 from (select attempt, worker_id from foothold.attempts where task_id = t.id
+                       union all select t.attempt, t.worker_id where t.worker_id is not null) a
+                 join foothold.workers w on w.id = a.worker_id), '[]') as "releasesOfAttempts",
+       coalesce((select json_agg(r) from (
+          select release, min(started_at) as at from foothold.workers group by release order by max(started_at) desc limit ${RELEASES_MAX}) r), '[]') as "releasesSeen",
+       coalesce((select json_agg(r) from (
+          select w.release, max(a.ended_at) as "lastAt"
+          from (select id, agent, attempt, status from foothold.tasks order by id desc limit ${NEWEST_MAX}) n
+            join foothold.attempts a on a.task_id = n.id and a.attempt = n.attempt join foothold.workers w on w.id = a.worker_id
+          where n.agent = t.agent and n.status = 'completed' group by w.release) r), '[]') as successes,
+       (select json_build_object('id', f.id, 'status', f.status) from foothold.tasks f
+        where t.status = 'dead_letter' and f.parent_id = t.id
+          and f.id between ${idAt(`t.finished_at - ${FOLLOW_UP_WITHIN}`)} and ${idAt(`t.finished_at + ${FOLLOW_UP_WITHIN}`)}
+        order by f.id desc limit 1) as "followUp"
      from foothold.tasks t where t.id = $1`,
     [id],
     { doing: 'asking why a task stands where it stands' },
   )
-  const row = rows[0]
-  if (row === undefined) return null
-  const { worker, steps, claimedAt, runAt, ...rest } = row
+  return rows[0] === undefined ? null : factsOf(rows[0])
+}
+
+function factsOf(row: FactsRow): TaskFacts {
+  const { worker, steps, error, releasesOfAttempts, releasesSeen, successes, ...rest } = row
   return {
     ...rest,
-    runAt: new Date(runAt),
-    claimedAt: claimedAt === null ? null : new Date(claimedAt),
+    now: new Date(row.now),
+    runAt: new Date(row.runAt),
+    claimedAt: dateOrNull(row.claimedAt),
+    failedStep: stepBlamedBy(error),
     worker: worker === null ? null : { ...worker, lastHeartbeatAt: new Date(worker.lastHeartbeatAt) },
-    steps: steps.map((step) => ({
-      ...step,
-      dueAt: step.dueAt === null ? null : new Date(step.dueAt),
-      doubtUntil: step.doubtUntil === null ? null : new Date(step.doubtUntil),
-    })),
+    steps: steps.map((step) => ({ ...step, dueAt: dateOrNull(step.dueAt), doubtUntil: dateOrNull(step.doubtUntil) })),
+    releases: {
+      ofAttempts: releasesOfAttempts,
+      firstSeen: releasesSeen.map(({ release, at }) => ({ release, at: new Date(at) })),
+      successes: successes.map(({ release, lastAt }) => ({ release, lastAt: new Date(lastAt) })),
+    },
   }
+}
+
+function stepBlamedBy(error: string | null): string | null {
+  const step = (decodeOrNull(error) as { readonly step?: unknown } | null)?.step
+  return typeof step === 'string' ? step : null
 }
 
 /** The stored errors of these tasks; one without an error is left out. */

@@ -24,6 +24,8 @@ export const STARTED_CHANNEL = '$started'
 
 export interface StepStream {
   emit(channel: string, chunk: string): void
+  /** The step has begun and is being cut off: nothing else will tell that it has run. */
+  leaveTrace(): void
   /** Resolves when what this step has emitted can be seen, or will not be. Nothing can be emitted after it. */
   end(): Promise<void>
 }
@@ -128,17 +130,21 @@ export function createChunkWriter(db: Database, onTrouble: (error: unknown) => v
         add({ ...step, seq: seq++, channel, chunk: encode(chunk, 'chunk') })
         last = added
       }
-      const started = setTimeout(() => show(STARTED_CHANNEL, ''), SHOW_STARTED_MS)
+      const tellStarted = (): void => {
+        clearTimeout(started)
+        if (seq === 0) show(STARTED_CHANNEL, '')
+      }
+      const started = setTimeout(tellStarted, SHOW_STARTED_MS)
       return {
         emit(channel, chunk) {
           checkKey('channel', channel)
           // A try that was given up may go on talking.
           if (isOver) return
-          if (seq === 0) {
-            clearTimeout(started)
-            show(STARTED_CHANNEL, '')
-          }
+          tellStarted()
           show(channel, chunk)
+        },
+        leaveTrace() {
+          if (!isOver) tellStarted()
         },
         async end() {
           isOver = true

@@ -1,6 +1,6 @@
 import { reach } from '../lifecycle/probe.ts'
 import { cleanMessage, encode } from '../protocol/codec.ts'
-import { isFootholdError } from '../protocol/errors.ts'
+import { type FootholdError, isFootholdError } from '../protocol/errors.ts'
 import { decideRetry, type Failure, failureOf } from '../protocol/failure.ts'
 import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy } from '../protocol/task-context.ts'
@@ -185,8 +185,10 @@ const REASON_OF_CODE: { readonly [code: string]: Reason } = {
 function failureThrown(error: unknown): Failure {
   const failure = failureOf(error)
   if (isFootholdError(error, 'STEP_FAILED')) {
-    return { ...failure, reason: (error.details as { readonly reason: Reason }).reason, retryable: false }
+    const { key, reason } = error.details as { readonly key: string; readonly reason: Reason }
+    return { ...failure, reason, retryable: false, step: key }
   }
   const reason = REASON_OF_CODE[failure.code]
-  return reason === undefined ? failure : { ...failure, reason, retryable: false }
+  if (reason === undefined) return failure
+  return { ...failure, reason, retryable: false, step: (error as FootholdError<'CODE_CHANGED'>).details.key }
 }

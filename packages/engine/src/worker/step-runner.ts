@@ -204,8 +204,12 @@ async function oneTry(
     return { kind: 'done', value: await orAborted(attempt(context), running.signal) }
   } catch (error) {
     if (error instanceof ParkFirst) return { kind: 'park', branch: error.branch }
-    if (isFootholdError(error, 'ATTEMPT_ENDED') || isControl(error)) throw error
-    if (running.signal.aborted && isFootholdError(running.signal.reason, 'ATTEMPT_ENDED')) throw running.signal.reason
+    const ended = [error, running.signal.reason].find((reason) => isFootholdError(reason, 'ATTEMPT_ENDED'))
+    if (ended !== undefined) {
+      stream.leaveTrace()
+      throw ended
+    }
+    if (isControl(error)) throw error
     return { kind: 'failed', failure: failureOf(running.signal.aborted ? running.signal.reason : error) }
   } finally {
     running.close()

@@ -15,6 +15,7 @@ export const BLANK_WRITE: Omit<StepWrite, 'taskId' | 'attempt' | 'key' | 'kind' 
   startedAgoMs: 0,
 }
 
-export function errorText(failure: Failure): string {
-  return encode({ code: failure.code, message: cleanMessage(failure.message), reason: failure.reason }, 'the error')
+export function errorText({ code, message, reason, step }: Failure): string {
+  const blamed = step === undefined ? {} : { step }
+  return encode({ code, message: cleanMessage(message), reason, ...blamed }, 'the error')
 }

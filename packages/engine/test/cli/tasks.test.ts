@@ -33,8 +33,7 @@ test('what stopped a task is told with its step, and never speaks to the termina
   const said = await Promise.all(lines.map((argv) => world.cli(...argv)))
   const documents = await Promise.all(lines.map((argv) => world.cli(...argv, '--json')))
 
-  expect(said[0]?.stdout).toContain('repeats   step "ответ" (failed, 1 try)')
-  expect(said[0]?.stdout).toContain('stored    1 step, not run again: поиск')
+  expect(said[0]?.stdout).toContain('resume    will repeat: ответ; will not repeat: поиск')
   expect(said[0]?.stdout).toContain(`next      foothold tasks resume ${id}`)
   expect(said[2]?.stdout).toContain('{"вопрос":"где счёт?"}')
   expect(said[3]?.stdout).toContain(

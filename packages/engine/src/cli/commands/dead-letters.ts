@@ -1,7 +1,8 @@
+import { cut } from '../../protocol/explain/cut.ts'
+import { fromNow } from '../../protocol/explain/durations.ts'
 import { readErrors } from '../../store/why.ts'
 import type { Command } from '../command.ts'
-import { fromNow } from '../durations.ts'
-import { cut, plainLine } from '../plain-text.ts'
+import { plainLine } from '../plain-text.ts'
 import { tableLines } from '../table.ts'
 import { wholeNumber } from '../whole-number.ts'
 

@@ -1,6 +1,6 @@
+import { fromNow } from '../../protocol/explain/durations.ts'
 import { PRIORITIES, TASK_STATUSES, type TaskStatus, type TaskSummary } from '../../protocol/views.ts'
 import type { Command } from '../command.ts'
-import { fromNow } from '../durations.ts'
 import type { Output } from '../output.ts'
 import { plainLine } from '../plain-text.ts'
 import { statusText } from '../status-text.ts'

@@ -1,7 +1,5 @@
 import { FootholdError } from '../../protocol/errors.ts'
-import { readWhy } from '../../store/why.ts'
 import type { Command } from '../command.ts'
-import { explain } from '../explanation.ts'
 import { explanationLines } from '../explanation-lines.ts'
 import { taskIdOf } from '../task-id.ts'
 
@@ -12,12 +10,11 @@ export const why: Command = {
   options: {},
   async run({ arguments: [text = ''], command }, { out, isJson, connect }) {
     const id = taskIdOf(text, command)
-    const { foothold, db, now } = await connect()
-    const [task, facts] = await Promise.all([foothold.task(id), readWhy(db, id)])
-    if (task === null || facts === null) throw new FootholdError('TASK_NOT_FOUND', { taskId: id })
-    const explanation = explain(task, facts, now)
+    const { foothold } = await connect()
+    const explanation = await foothold.why(id)
+    if (explanation === null) throw new FootholdError('TASK_NOT_FOUND', { taskId: id })
     if (isJson) out.document(explanation)
-    else for (const line of explanationLines(explanation, now, out)) out.line(line)
+    else for (const line of explanationLines(explanation)) out.line(line)
     return 0
   },
 }

@@ -1,6 +1,6 @@
+import { fromNow } from '../../protocol/explain/durations.ts'
 import type { WorkerView } from '../../protocol/views.ts'
 import type { Command } from '../command.ts'
-import { fromNow } from '../durations.ts'
 import { plainLine } from '../plain-text.ts'
 import { tableLines } from '../table.ts'
 

@@ -1,5 +1,5 @@
+import { duration } from '../../protocol/explain/durations.ts'
 import type { ClockSample, ServerFacts } from '../../store/doctor.ts'
-import { duration } from '../durations.ts'
 import { type Check, error, ok, warning } from './check.ts'
 import { durabilityCheck, fullPageWritesCheck } from './durability.ts'
 

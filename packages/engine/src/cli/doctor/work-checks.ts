@@ -1,6 +1,6 @@
+import { duration } from '../../protocol/explain/durations.ts'
 import type { TableSize, WorkFacts } from '../../store/doctor.ts'
 import { FINISHED_MAX, type Invariant, type Violations } from '../../store/invariants.ts'
-import { duration } from '../durations.ts'
 import { type Check, error, ok, warning } from './check.ts'
 
 /** A rolling deploy has passed by then; what still nobody can run will not run. */

@@ -1,10 +1,11 @@
-import type { TaskDetail } from '../protocol/views.ts'
-import type { WhyFacts } from '../store/why.ts'
+import type { TaskDetail } from '../views.ts'
+import type { GoesOn } from './explanation.ts'
 import { shellWord } from './shell-word.ts'
 import { doubtful } from './task-cause.ts'
+import type { TaskFacts } from './task-facts.ts'
 
 /** What a person may type now, the likeliest first. */
-export function nextCommands(task: TaskDetail, facts: WhyFacts): string[] {
+export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn): string[] {
   const { id } = task
   switch (task.status) {
     case 'pending':
@@ -23,21 +24,20 @@ export function nextCommands(task: TaskDetail, facts: WhyFacts): string[] {
     case 'cancelled':
       return restartOf(task)
     case 'dead_letter':
-      return afterDeath(task)
+      return afterDeath(task, goesOn)
   }
 }
 
-function afterDeath(task: TaskDetail): string[] {
+function afterDeath(task: TaskDetail, goesOn: GoesOn): string[] {
   const resume = `foothold tasks resume ${task.id}`
+  if (goesOn !== 'in_vain') return [resume]
   switch (task.lastReason ?? '') {
-    // The same input and the same request would be refused the same way.
-    case 'input_invalid':
-      return [`foothold tasks cancel ${task.id}`]
     case 'code_changed':
     case 'effect_request_changed':
       return [...restartOf(task), resume]
     default:
-      return [resume]
+      // The same input would be refused the same way, and a deadline that the producer gave does not come back.
+      return [`foothold tasks cancel ${task.id}`]
   }
 }
 

@@ -1,4 +1,4 @@
-import { REASONS } from '../protocol/reasons.ts'
+import { REASONS } from '../reasons.ts'
 
 type Known = (typeof REASONS)[number]
 

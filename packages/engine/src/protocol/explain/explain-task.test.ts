@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { TaskId } from '../protocol/task-context.ts'
-import type { StepView, TaskDetail } from '../protocol/views.ts'
-import type { WhyFacts } from '../store/why.ts'
-import { type Explanation, explain } from './explanation.ts'
-import { explanationLines } from './explanation-lines.ts'
-import { createOutput } from './output.ts'
+import type { TaskId } from '../task-context.ts'
+import type { AttemptView, StepView, TaskDetail } from '../views.ts'
+import { explainTask } from './explain-task.ts'
+import type { Explanation } from './explanation.ts'
+import { explanationFields, wayOnText } from './explanation-fields.ts'
+import type { TaskFacts } from './task-facts.ts'
 
 const NOW = new Date('2026-12-02T06:00:00Z')
 const ID = '0199d2c4-7e1f-7a30-8c5e-2f6b1d9a4e07' as TaskId
@@ -41,7 +41,8 @@ const TASK: TaskDetail = {
   attempts: [],
 }
 
-const FACTS: WhyFacts = {
+const FACTS: TaskFacts = {
+  now: NOW,
   crashesMax: 3,
   crashesTotal: 0,
   isSuspect: false,
@@ -49,6 +50,8 @@ const FACTS: WhyFacts = {
   cancelReason: null,
   claimedAt: null,
   runAt: ago(600),
+  isDeadlineFixed: false,
+  failedStep: null,
   worker: null,
   liveWorkers: 2,
   freeSlots: 5,
@@ -57,6 +60,8 @@ const FACTS: WhyFacts = {
   unconsumedSignals: [],
   steps: [],
   begun: [],
+  releases: { ofAttempts: [], firstSeen: [], successes: [] },
+  followUp: null,
 }
 
 function stepOf(key: string, more: Partial<StepView> = {}): StepView {
@@ -64,14 +69,14 @@ function stepOf(key: string, more: Partial<StepView> = {}): StepView {
   return { key, kind: 'step', status: 'completed', startedAt: ago(300), finishedAt: ago(299), ...rest, ...more }
 }
 
-function said(task: Partial<TaskDetail>, facts: Partial<WhyFacts> = {}): Explanation {
-  return explain({ ...TASK, ...task }, { ...FACTS, ...facts }, NOW)
+function said(task: Partial<TaskDetail>, facts: Partial<TaskFacts> = {}): Explanation {
+  return explainTask({ ...TASK, ...task }, { ...FACTS, ...facts })
 }
 
 const LIVE = { status: 'active', lastHeartbeatAt: ago(2), isLeaseGood: true }
 
 describe('why a task stands where it stands', () => {
-  test.each<[string, Partial<TaskDetail>, Partial<WhyFacts>]>([
+  test.each<[string, Partial<TaskDetail>, Partial<TaskFacts>]>([
     ['about to be claimed: 2 live workers can run it, 5 slots are free, nothing stands before it', {}, {}],
     [
       '1 live worker can run it, all slots are taken, 40 stand before it',
@@ -89,7 +94,7 @@ describe('why a task stands where it stands', () => {
     [
       'worker w is at it, in ответ; its heartbeat came 2 s ago',
       { status: 'processing', workerId: 'w' },
-      { worker: LIVE, begun: ['ответ'] },
+      { worker: LIVE, begun: [{ key: 'ответ', isInThisAttempt: true }] },
     ],
     [
       'its cancelling was asked for 30 s ago',
@@ -189,7 +194,7 @@ describe('why a task stands where it stands', () => {
 })
 
 describe('what to type next', () => {
-  test.each<[string, Partial<TaskDetail>, Partial<WhyFacts>]>([
+  test.each<[string, Partial<TaskDetail>, Partial<TaskFacts>]>([
     [`foothold tasks watch ${ID}`, {}, {}],
     ['foothold worker <module with support@3>', {}, { liveWorkers: 0 }],
     [`foothold tasks resume ${ID}`, { status: 'dead_letter', lastReason: 'step_failed' }, {}],
@@ -213,25 +218,123 @@ describe('what to type next', () => {
   })
 })
 
-test('what the next attempt repeats: failed and unfinished steps, and effects in doubt; never what is stored', () => {
+describe('what runs again', () => {
   const steps = [
     stepOf('поиск'),
     stepOf('возврат', { kind: 'effect', status: 'intent', finishedAt: null }),
+    stepOf('отправка', { kind: 'effect', status: 'failed' }),
+    stepOf('вопрос', { kind: 'effect', status: 'unknown' }),
     stepOf('ответ', { status: 'failed', tries: 5 }),
     stepOf('пауза', { kind: 'sleep', status: 'waiting', finishedAt: null }),
+    stepOf('', { kind: 'run', status: 'failed' }),
   ]
+  const begun = [
+    { key: 'ответ', isInThisAttempt: false },
+    { key: 'письмо', isInThisAttempt: false },
+  ]
+  const finals = ['ответ', 'отправка'].map((key) => {
+    return { key, isRetryable: false, refusals: 0, dueAt: null, doubtUntil: null }
+  })
+  const doing = ({ repeats }: Explanation): string[] =>
+    repeats.map(({ step, because, does }) => `${step} ${because} ${does}`)
 
-  const { stored, repeats } = said(
-    { status: 'processing', workerId: 'w', steps },
-    { worker: LIVE, begun: ['ответ', 'письмо'] },
-  )
+  test('a resume repeats what failed, is in doubt or unfinished, never what is stored, and never the code between', () => {
+    const dead = said({ status: 'dead_letter', lastReason: 'step_failed', steps }, { begun, steps: finals })
 
-  expect(stored).toEqual(['поиск'])
-  expect(repeats.map(({ step, because }) => `${step} ${because}`)).toEqual([
-    'возврат doubt',
-    'ответ failed',
-    'письмо unfinished',
-  ])
+    expect(doing(dead)).toEqual([
+      'возврат doubt settle',
+      'отправка failed send',
+      'ответ failed run',
+      'письмо unfinished run',
+    ])
+    expect(dead).toMatchObject({
+      goesOn: 'by_resume',
+      stored: ['поиск'],
+      leftInDoubt: [{ step: 'вопрос', does: 'ask' }],
+    })
+  })
+
+  test('while it lives, a step that failed for good is not tried again', () => {
+    expect(doing(said({ steps }, { begun, steps: finals }))).toEqual(['возврат doubt settle', 'письмо unfinished run'])
+  })
+
+  test.each<[string, Partial<TaskDetail>, Partial<TaskFacts>]>([
+    ['an input that does not fit', { lastReason: 'input_invalid' }, {}],
+    [
+      "a producer's deadline that has passed",
+      { lastReason: 'deadline', deadlineAt: ago(1) },
+      { isDeadlineFixed: true },
+    ],
+  ])('%s is resumed in vain: nothing of it runs', (_, task, facts) => {
+    const dead = said({ status: 'dead_letter', steps, ...task }, { begun, ...facts })
+
+    expect(dead).toMatchObject({ goesOn: 'in_vain', repeats: [], next: [`foothold tasks cancel ${ID}`] })
+  })
+
+  test('a step that the code refuses is refused again; what lies before it and had failed is tried', () => {
+    const dead = said({ status: 'dead_letter', lastReason: 'code_changed', steps }, { failedStep: 'возврат' })
+
+    expect(dead.goesOn).toBe('in_vain')
+    expect(doing(dead)).toEqual(['отправка failed send', 'ответ failed run'])
+  })
+
+  test('what has ended repeats nothing', () => {
+    expect(wayOnText(said({ status: 'completed', steps }))).toBe('it has ended')
+  })
+})
+
+describe('was it the release', () => {
+  const failure = (attempt: number): AttemptView => ({
+    attempt,
+    workerId: 'w',
+    startedAt: ago(60),
+    endedAt: ago(50),
+    outcome: 'waiting',
+    reason: 'step_failed',
+    detail: null,
+  })
+  const firstSeen = [
+    { release: 'r1', at: ago(9_000) },
+    { release: 'r2', at: ago(300) },
+  ]
+  const verdict = (releases: Partial<TaskFacts['releases']>, attempts = [failure(1)]): Explanation['release'] =>
+    said(
+      { status: 'dead_letter', lastReason: 'step_failed', attempts },
+      { releases: { ofAttempts: [{ attempt: 1, release: 'r2' }], firstSeen, successes: [], ...releases } },
+    ).release
+
+  test('perhaps, when it is newer than the last success and has had none itself', () => {
+    expect(verdict({ successes: [{ release: 'r1', lastAt: ago(400) }] })).toEqual({
+      kind: 'perhaps',
+      release: 'r2',
+      since: ago(300),
+      before: { release: 'r1', lastSuccessAt: ago(400) },
+    })
+  })
+
+  test('hardly, when it has completed other tasks', () => {
+    const successes = [
+      { release: 'r1', lastAt: ago(400) },
+      { release: 'r2', lastAt: ago(20) },
+    ]
+
+    expect(verdict({ successes })).toMatchObject({ kind: 'unlikely', lastSuccessAt: ago(20) })
+  })
+
+  test('hardly, when the task had failed under an older one already', () => {
+    const ofAttempts = [
+      { attempt: 1, release: 'r1' },
+      { attempt: 2, release: 'r2' },
+    ]
+
+    expect(verdict({ ofAttempts }, [failure(1), failure(2)])).toMatchObject({ kind: 'unlikely', also: 'r1' })
+  })
+
+  test('unknown, without a label or without anything to compare with', () => {
+    expect(verdict({})).toEqual({ kind: 'unknown', release: 'r2' })
+    expect(verdict({ ofAttempts: [{ attempt: 1, release: 'unlabelled' }] })).toEqual({ kind: 'unknown', release: null })
+    expect(verdict({}, [])).toEqual({ kind: 'no_failure' })
+  })
 })
 
 test('a task with a long history is told in about ten lines, the newest attempts shown', () => {
@@ -244,13 +347,12 @@ test('a task with a long history is told in about ten lines, the newest attempts
     reason: 'graceful_shutdown',
     detail: null,
   }))
-  const out = createOutput({ stdout: { write: () => true }, stderr: { write: () => true } }, {})
 
-  const lines = explanationLines(said({ attempt: 12, handoverCount: 12, attempts }), NOW, out)
+  const fields = explanationFields(said({ attempt: 12, handoverCount: 12, attempts }))
 
-  expect(lines).toHaveLength(12)
-  expect(lines[1]).toBe('stands    pending since 2026-12-02T05:58:35.000Z (1 min ago)')
-  expect(lines[3]).toBe('budgets   errors 0, crashes 0/3, deploys 12')
-  expect(lines[6]).toBe('attempts  8  handed_over (graceful_shutdown) after 5 s by w:1:1:a  (7 earlier ones not shown)')
-  expect(lines[10]).toContain('12  handed_over')
+  expect(fields).toHaveLength(11)
+  expect(fields[1]).toEqual(['stands', 'pending since 2026-12-02T05:58:35.000Z (1 min ago)'])
+  expect(fields[3]).toEqual(['budgets', 'errors 0, crashes 0/3, deploys 12'])
+  expect(fields[5]?.[1]).toBe('8  handed_over (graceful_shutdown) after 5 s by w:1:1:a  (7 earlier ones not shown)')
+  expect(fields[9]?.[1]).toContain('12  handed_over')
 })

@@ -1,17 +1,17 @@
-import type { StepView, TaskDetail } from '../protocol/views.ts'
-import type { WhyFacts } from '../store/why.ts'
+import type { StepView, TaskDetail } from '../views.ts'
 import { duration, fromNow } from './durations.ts'
 import { reasonWords } from './reason-words.ts'
+import type { TaskFacts } from './task-facts.ts'
 
 /** Why a task stands where it stands, in a sentence. */
-export function causeOf(task: TaskDetail, facts: WhyFacts, now: Date): string {
+export function causeOf(task: TaskDetail, facts: TaskFacts): string {
   switch (task.status) {
     case 'pending':
       return pendingCause(task, facts)
     case 'processing':
-      return processingCause(task, facts, now)
+      return processingCause(task, facts)
     case 'waiting':
-      return waitingCause(task, facts, now)
+      return waitingCause(task, facts)
     case 'completed':
       return `attempt ${task.attempt} brought it to its end`
     case 'cancelled':
@@ -23,7 +23,7 @@ export function causeOf(task: TaskDetail, facts: WhyFacts, now: Date): string {
   }
 }
 
-function pendingCause(task: TaskDetail, facts: WhyFacts): string {
+function pendingCause(task: TaskDetail, facts: TaskFacts): string {
   const before = task.lastReason === null ? '' : `; before that, ${reasonWords(task.lastReason)}`
   if (facts.liveWorkersInAll === 0) return `no worker is alive that could run it${before}`
   if (facts.liveWorkers === 0) return `no live worker has the handler ${facts.handler}${before}`
@@ -37,30 +37,32 @@ function workersText(count: number): string {
   return count === 1 ? '1 live worker' : `${count} live workers`
 }
 
-function processingCause(task: TaskDetail, facts: WhyFacts, now: Date): string {
+function processingCause(task: TaskDetail, facts: TaskFacts): string {
   const worker = task.workerId ?? 'nobody'
   if (facts.worker === null) return `its worker ${worker} is not registered; the next sweep of any worker returns it`
   if (facts.worker.status === 'lost' || facts.worker.status === 'stopped') {
     return `its worker ${worker} is ${facts.worker.status}; the next sweep of any worker returns it`
   }
-  const heartbeat = fromNow(facts.worker.lastHeartbeatAt, now)
+  const heartbeat = fromNow(facts.worker.lastHeartbeatAt, facts.now)
   if (!facts.worker.isLeaseGood) {
     return `its worker ${worker} gave its last sign of life ${heartbeat}; another worker will declare it lost`
   }
-  const steps =
-    facts.begun.length === 0 ? 'between steps, or in one that has just begun' : `in ${facts.begun.join(', ')}`
+  const begun = facts.begun.filter(({ isInThisAttempt }) => isInThisAttempt).map(({ key }) => key)
+  const steps = begun.length === 0 ? 'between steps, or in one that has just begun' : `in ${begun.join(', ')}`
   const cancel =
-    task.cancelRequestedAt === null ? '' : `; its cancelling was asked for ${fromNow(task.cancelRequestedAt, now)}`
+    task.cancelRequestedAt === null
+      ? ''
+      : `; its cancelling was asked for ${fromNow(task.cancelRequestedAt, facts.now)}`
   return `worker ${worker} is at it, ${steps}; its heartbeat came ${heartbeat}${cancel}`
 }
 
-function waitingCause(task: TaskDetail, facts: WhyFacts, now: Date): string {
-  const wakes = task.wakeAt === null ? '' : wakesText(task.wakeAt, now)
+function waitingCause(task: TaskDetail, facts: TaskFacts): string {
+  const wakes = task.wakeAt === null ? '' : wakesText(task.wakeAt, facts.now)
   switch (task.waitingFor ?? '') {
     case 'start':
       return `it is not to start before ${facts.runAt.toISOString()}${wakes}`
     case 'retry':
-      return `${failureText(task) ?? 'a step failed'}; it is tried again${wakes}`
+      return `${failureText(task, facts) ?? 'a step failed'}; it is tried again${wakes}`
     case 'sleep':
       return `it sleeps in ${waitingSteps(task)}${wakes}`
     case 'signal': {
@@ -81,25 +83,27 @@ function wakesText(wakeAt: Date, now: Date): string {
   return overdueMs > 0 ? `, due for ${duration(overdueMs)} now` : `, ${fromNow(wakeAt, now)}`
 }
 
-function deadLetterCause(task: TaskDetail, facts: WhyFacts): string {
+function deadLetterCause(task: TaskDetail, facts: TaskFacts): string {
   const words = reasonWords(task.lastReason ?? 'step_failed')
   if (task.lastReason === 'orphaned') {
     const crashes = `${facts.crashesTotal} ${facts.crashesTotal === 1 ? 'crash' : 'crashes'} in all`
     return `${words} again and again while running it (${crashes}): ${task.error?.message ?? ''}`
   }
-  return `${words}: ${failureText(task) ?? task.error?.message ?? 'no error was stored'}`
+  return `${words}: ${failureText(task, facts) ?? 'no error was stored'}`
 }
 
-/** What stopped it, with its step where one said the same; while it lives, the newest failure. */
-function failureText(task: TaskDetail): string | null {
+/** What stopped it, with its step where one is to blame; while it lives, the newest failure. */
+function failureText(task: TaskDetail, { failedStep }: TaskFacts): string | null {
   const failures = task.steps.filter(
     (step) => step.error !== null && (step.status === 'failed' || step.status === 'intent'),
   )
   const isDead = task.status === 'dead_letter'
-  const step = failures.findLast(({ error }) => !isDead || error?.message === task.error?.message)
-  const error = isDead ? task.error : step?.error
-  if (error === null || error === undefined) return null
-  return step === undefined || error.message.includes(step.key) ? error.message : `${stepName(step)}: ${error.message}`
+  const step = failures.findLast(({ key, error }) =>
+    isDead ? key === failedStep || error?.message === task.error?.message : true,
+  )
+  const message = (step?.error ?? task.error)?.message
+  if (message === undefined) return null
+  return step === undefined ? message : `${stepName(step)}: ${message}`
 }
 
 /** What fails between two steps is stored as a step of its own. */

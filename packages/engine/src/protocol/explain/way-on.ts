@@ -1,0 +1,77 @@
+import type { StepView, TaskDetail } from '../views.ts'
+import type { Explanation, GoesOn, LeftInDoubt, Repeat } from './explanation.ts'
+import type { StepFacts, TaskFacts } from './task-facts.ts'
+
+/**
+ * How a task goes on, and which of its steps' functions are then called a second time. It says what the runners do with
+ * the rows they find (worker/step-runner.ts, worker/effect-runner.ts): a stored result answers, everything else runs.
+ */
+export function wayOn(task: TaskDetail, facts: TaskFacts): Pick<Explanation, 'goesOn' | 'repeats' | 'leftInDoubt'> {
+  const goesOn = howItGoesOn(task, facts)
+  if (goesOn === 'never' || isStoppedAtOnce(task, facts)) return { goesOn, repeats: [], leftInDoubt: [] }
+  const factsOf = new Map(facts.steps.map((step) => [step.key, step]))
+  // What refuses it refuses it again, before anything of it runs.
+  const blocking = goesOn === 'in_vain' ? facts.failedStep : null
+  const moves = task.steps
+    .filter((step) => step.key !== blocking)
+    .map((step) => moveOf(step, factsOf.get(step.key), task))
+  const known = new Set(task.steps.map((step) => step.key))
+  const unfinished = facts.begun.filter(({ key }) => !known.has(key) && key !== blocking).map(({ key }) => key)
+  return {
+    goesOn,
+    repeats: [
+      ...moves.flatMap((move) => (move !== null && 'because' in move ? [move] : [])),
+      ...unfinished.map(
+        (key): Repeat => ({ step: key, kind: 'step', because: 'unfinished', does: 'run', tries: 1, error: null }),
+      ),
+    ],
+    leftInDoubt: moves.flatMap((move) => (move !== null && !('because' in move) ? [move] : [])),
+  }
+}
+
+function howItGoesOn(task: TaskDetail, facts: TaskFacts): GoesOn {
+  switch (task.status) {
+    case 'pending':
+    case 'processing':
+    case 'waiting':
+      return 'by_itself'
+    case 'completed':
+    case 'cancelled':
+      return 'never'
+    case 'dead_letter':
+      return isRefusedAgain(task) || isStoppedAtOnce(task, facts) ? 'in_vain' : 'by_resume'
+  }
+}
+
+/** By the same code, for the same reason. */
+function isRefusedAgain({ lastReason }: TaskDetail): boolean {
+  return lastReason === 'input_invalid' || lastReason === 'code_changed' || lastReason === 'effect_request_changed'
+}
+
+/** A deadline of the producer's that has passed ends the next attempt before its first step. */
+function isStoppedAtOnce(task: TaskDetail, { isDeadlineFixed, now }: TaskFacts): boolean {
+  if (task.status !== 'dead_letter') return false
+  return task.lastReason === 'input_invalid' || (isDeadlineFixed && task.deadlineAt !== null && task.deadlineAt <= now)
+}
+
+function moveOf(step: StepView, facts: StepFacts | undefined, task: TaskDetail): Repeat | LeftInDoubt | null {
+  const { key, kind, tries } = step
+  const repeat = (because: Repeat['because'], does: Repeat['does']): Repeat => {
+    return { step: key, kind, because, does, tries, error: step.error?.message ?? null }
+  }
+  // Code between the steps runs in every attempt.
+  if (kind === 'run') return null
+  switch (step.status) {
+    case 'completed':
+    case 'waiting':
+      return null
+    case 'failed':
+      // Failed for good, and its task went on without it: only a resume tries it again.
+      if (facts?.isRetryable === false && task.status !== 'dead_letter') return null
+      return repeat('failed', kind === 'effect' ? 'send' : 'run')
+    case 'unknown':
+      return { step: key, does: 'ask' }
+    case 'intent':
+      return repeat('doubt', 'settle')
+  }
+}
