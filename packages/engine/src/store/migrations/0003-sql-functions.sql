@@ -1,0 +1,385 @@
+-- The door for any language: submit, cancel and signal as functions, beside the views a contract. They answer as the
+-- TypeScript client does; docs/sql.md says what they promise.
+--
+-- SECURITY DEFINER, so that a producer's role needs nothing but EXECUTE: it can write no row that these functions would
+-- not write, and read no payload. Therefore each pins its search_path, names everything in full, and is nobody's until
+-- it is granted. The helpers below them are called by them alone.
+
+-- Class TH: of the classes that the SQL standard leaves to implementations.
+create function foothold.refuse(code text, message text, details json) returns void language plpgsql as $$
+begin
+  raise exception using
+    errcode = case code
+      when 'INVALID_ARGUMENT' then 'TH001'
+      when 'PAYLOAD_TOO_LARGE' then 'TH002'
+      when 'VALUE_NOT_STORABLE' then 'TH003'
+      when 'AGENT_UNKNOWN' then 'TH004'
+      when 'DEDUPE_CONFLICT' then 'TH005'
+      when 'TASK_NOT_FOUND' then 'TH006'
+      when 'TASK_STATE_CONFLICT' then 'TH007' end,
+    message = code || ': ' || message,
+    detail = details::text;
+end $$;
+
+create function foothold.refuse_argument(field text, problem text, cure text default null) returns void language plpgsql as $$
+begin
+  perform foothold.refuse('INVALID_ARGUMENT', field || ': ' || problem || '.' || coalesce(' ' || cure, ''),
+    json_strip_nulls(json_build_object('field', field, 'problem', problem, 'cure', cure)));
+end $$;
+
+create function foothold.check_name(field text, value text) returns void language plpgsql as $$
+begin
+  if value ~ '^[A-Za-z][A-Za-z0-9_.-]{0,99}$' then return; end if;
+  perform foothold.refuse_argument(field, coalesce(to_json(left(value, 120))::text, 'null') || ' is not a name',
+    'Use a Latin letter, then letters, digits, "_", "-" or ".", 100 characters at most.');
+end $$;
+
+-- Null: none was given.
+create function foothold.check_key(field text, value text) returns void language plpgsql as $$
+begin
+  if value = '' then
+    perform foothold.refuse_argument(field, 'it is empty', 'Leave it out, or pass null, where there is none.');
+  elsif octet_length(convert_to(value, 'UTF8')) > 512 then
+    perform foothold.refuse_argument(field,
+      'it takes ' || octet_length(convert_to(value, 'UTF8')) || ' bytes, the limit is 512');
+  end if;
+end $$;
+
+-- Null: none was given.
+create function foothold.check_time(field text, value timestamptz) returns void language plpgsql as $$
+begin
+  if value < '0001-01-01 00:00:00+00' or value >= '10000-01-01 00:00:00+00' then
+    perform foothold.refuse_argument(field, value || ' is not a time in the years 1 to 9999');
+  end if;
+end $$;
+
+create function foothold.check_payload(field text, value json) returns void language plpgsql as $$
+declare
+  written constant text := value::text;
+  bytes constant int := octet_length(convert_to(written, 'UTF8'));
+begin
+  if value is null then
+    perform foothold.refuse_argument(field, 'it is null', 'For the JSON value pass ''null''::json.');
+  elsif bytes > 16777216 then
+    perform foothold.refuse('PAYLOAD_TOO_LARGE',
+      field || ' takes ' || bytes || ' bytes, the limit is 16777216: store it elsewhere and pass a reference.',
+      json_build_object('field', field, 'bytes', bytes, 'bytesMax', 16777216));
+  -- Most have fewer brackets than that, so nobody has to look how they are nested.
+  elsif length(written) - length(translate(written, '[{', '')) > 500 and (
+      select max(level) from (
+        select sum(case when bracket[1] in ('[', '{') then 1 when bracket[1] in (']', '}') then -1 else 0 end) over (order by n) as level
+        from regexp_matches(written, '"(?:[^"\\]|\\.)*"|[][{}]', 'g') with ordinality m(bracket, n)) levels) > 500 then
+    perform foothold.refuse('VALUE_NOT_STORABLE', field || ' cannot be stored: nesting deeper than 500 levels.',
+      json_build_object('field', field, 'path', '$', 'what', 'nesting deeper than 500 levels'));
+  end if;
+end $$;
+
+-- A number as ECMAScript writes the double next to it; an integer that no double shows becomes the bigint it is read as.
+create function foothold.canonical_number(token text) returns text language plpgsql immutable strict as $$
+declare
+  nearest float8;
+  whole text;
+  shown text;
+  digits text;
+  -- the decimal point stands before digit number point + 1
+  point numeric;
+  shorter text;
+  written text;
+begin
+  if token ~ '^(0|-?[1-9][0-9]{0,14})$' then return token; end if;
+  begin
+    nearest := abs(token::float8);
+    shown := nearest::text;
+  exception when numeric_value_out_of_range then
+    shown := lower(ltrim(token, '-'));
+  end;
+  whole := split_part(split_part(shown, 'e', 1), '.', 1);
+  digits := ltrim(whole || split_part(split_part(shown, 'e', 1), '.', 2), '0');
+  point := length(digits) - length(split_part(split_part(shown, 'e', 1), '.', 2))
+    + coalesce(nullif(split_part(shown, 'e', 2), ''), '0')::numeric;
+  digits := rtrim(digits, '0');
+  if nearest = 0 or digits = '' or (nearest is null and point <= 0) then return '0'; end if;
+  -- Of two decimals PostgreSQL leaves out the one that lies exactly between two doubles, though it reads back as the
+  -- even one; ECMAScript takes it when it is shorter.
+  begin
+    while nearest is not null and length(digits) > 1 loop
+      shorter := (
+        select d::text from unnest(array[trunc(digits::numeric / 10), trunc(digits::numeric / 10) + 1]) d
+        where ('0.' || d || 'e' || point + length(d::text) - length(digits) + 1)::float8 = nearest limit 1);
+      exit when shorter is null;
+      point := point + length(shorter) - length(digits) + 1;
+      digits := rtrim(shorter, '0');
+    end loop;
+  exception when numeric_value_out_of_range then
+    -- The greatest double rounded up.
+    null;
+  end;
+  written := case when token ~ '^-' then '-' else '' end || case
+    when point between length(digits) and 21 then rpad(digits, point::int, '0')
+    when point between 1 and 21 then left(digits, point::int) || '.' || substr(digits, point::int + 1)
+    when point between -5 and 0 then '0.' || repeat('0', -point::int) || digits
+    else left(digits, 1) || case when length(digits) > 1 then '.' || substr(digits, 2) else '' end
+         || 'e' || case when point > 0 then '+' else '-' end || abs(point - 1) end;
+  if nearest is null then written := 'null'; end if;
+  if token ~ '^-?[0-9]{16,}$' and written <> token then
+    return '{"$foothold":"bigint","value":"' || token || '"}';
+  end if;
+  return written;
+end $$;
+
+create function foothold.canonical_node(body json) returns text language plpgsql immutable strict as $$
+declare
+  kind constant text := json_typeof(body);
+  token text;
+begin
+  if kind = 'object' then
+    -- Array indices first and by their value, the others by UTF-16 units: the order of an object's keys in ECMAScript.
+    return (
+      select '{' || coalesce(string_agg(to_json(m.key)::text || ':' || foothold.canonical_node(m.value), ','
+        order by case when m.key ~ '^(0|[1-9][0-9]{0,9})$' and m.key::bigint < 4294967295 then m.key::bigint end nulls last,
+          case when m.key collate "C" ~ '[\uE000-\U0010FFFF]'
+            then regexp_replace(regexp_replace(m.key collate "C", '([\U00010000-\U0010FFFF])', chr(1114110) || '\1', 'g'),
+              '([\uE000-\uFFFF])', chr(1114111) || '\1', 'g')
+            else m.key end collate "C"), '') || '}'
+      -- Of a key that comes twice the last counts.
+      from (select distinct on (e.key) e.key, e.value from json_each(body) with ordinality e(key, value, n) order by e.key, e.n desc) m);
+  elsif kind = 'array' then
+    return (
+      select '[' || coalesce(string_agg(foothold.canonical_node(e.value), ',' order by e.n), '') || ']'
+      from json_array_elements(body) with ordinality e(value, n));
+  end if;
+  token := btrim(body::text, E' \t\n\r');
+  return case when kind = 'number' then foothold.canonical_number(token)
+              when kind = 'string' and strpos(token, '\') > 0 then token::jsonb::text
+              else token end;
+end $$;
+
+-- One text for all JSON texts that say the same; to the letter what protocol/canonical-json.ts makes of them.
+create function foothold.canonical_json(body json) returns text language plpgsql immutable strict as $$
+declare
+  -- For the backslash and u of an escape that no text of PostgreSQL can hold: NUL, and half of a surrogate pair.
+  stand_in constant text := chr(1114109);
+  written text := body::text;
+begin
+  if written !~* '\\u(0000|d[89a-f])' then return foothold.canonical_node(body); end if;
+  written := (
+    select string_agg(case when m.part[1] ~* '^\\u(0000|d[89a-f]..)$' then stand_in || lower(substr(m.part[1], 3)) else m.part[1] end, '' order by m.n)
+    from regexp_matches(written, '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]|[^\\]+', 'g')
+      with ordinality m(part, n));
+  if written ~ ('"(?:[^"\\]|\\.)*' || stand_in || '(?:[^"\\]|\\.)*"\s*:') or strpos(body::text, stand_in) > 0 then
+    perform foothold.refuse('VALUE_NOT_STORABLE',
+      'input cannot be compared under a dedupe key: a key of it holds U+0000 or half of a surrogate pair. Use another key, or none.',
+      json_build_object('field', 'input', 'path', '$', 'what', 'a key that holds U+0000 or half of a surrogate pair'));
+  end if;
+  return replace(foothold.canonical_node(written::json), stand_in, '\u');
+end $$;
+
+-- Says at the commit that a task of this handler is pending. A transaction that carries a notice commits alone in the
+-- whole server, so of those open at one time only one carries it, and none waits for another: who looks because of it
+-- looks again every 50 ms, and finds theirs.
+create function foothold.announce(handler text) returns void language plpgsql as $$
+begin
+  if pg_try_advisory_xact_lock(hashtext('foothold_pending'), hashtext(handler)) then
+    perform pg_notify('foothold_pending', handler);
+  end if;
+end $$;
+
+create function foothold.submit(
+  agent text,
+  input json,
+  dedupe_key text default null,
+  priority text default 'normal',
+  tenant text default null,
+  run_at timestamptz default null,
+  deadline_at timestamptz default null,
+  out task_id uuid,
+  out created boolean
+) language plpgsql security definer set search_path = pg_catalog, pg_temp
+  -- Of the caller's session, and part of how a body is hashed.
+  set extra_float_digits = 1 set standard_conforming_strings = on
+as $$
+#variable_conflict use_column
+declare
+  ranks constant text[] := array['live', 'normal', 'batch'];
+  rank constant int := array_position(ranks, coalesce(submit.priority, 'normal')) - 1;
+  target record;
+  hash text;
+  taken record;
+  at timestamptz;
+  is_due boolean;
+begin
+  perform foothold.check_name('agent', submit.agent);
+  perform foothold.check_payload('input', submit.input);
+  perform foothold.check_key('dedupe_key', submit.dedupe_key);
+  perform foothold.check_key('tenant', submit.tenant);
+  if rank is null then
+    perform foothold.refuse_argument('priority',
+      to_json(left(submit.priority, 100)) || ' is none of ' || array_to_string(ranks, ', '));
+  end if;
+  perform foothold.check_time('run_at', submit.run_at);
+  perform foothold.check_time('deadline_at', submit.deadline_at);
+  if submit.deadline_at <= submit.run_at then
+    perform foothold.refuse_argument('deadline_at', submit.deadline_at || ' is not after run_at, ' || submit.run_at);
+  end if;
+  select a.handler, a.deadline_ms into target from foothold.agents a
+  where a.name = submit.agent order by a.version desc limit 1;
+  if not found then
+    declare
+      known constant text[] := array(select distinct a.name from foothold.agents a order by a.name limit 200);
+    begin
+      perform foothold.refuse('AGENT_UNKNOWN',
+        'No agent named ' || to_json(submit.agent) || ' is known here. Known: '
+          || coalesce(nullif(array_to_string(known, ', '), ''), 'none, start a worker first') || '.',
+        json_build_object('agent', submit.agent, 'known', known));
+    end;
+  end if;
+
+  task_id := foothold.new_id();
+  if submit.dedupe_key is not null then
+    hash := encode(sha256(convert_to(foothold.canonical_json(submit.input), 'UTF8')), 'hex');
+    for round in 1..3 loop
+      at := foothold.clock();
+      if round = 1 then
+        -- A key in use is not locked, so that a long transaction of one producer does not hold up the others.
+        insert into foothold.dedupe (agent, tenant, key, task_id, body_hash, expires_at)
+        values (submit.agent, coalesce(submit.tenant, ''), submit.dedupe_key, submit.task_id, hash, at + interval '30 days')
+        on conflict (agent, tenant, key) do nothing;
+      else
+        insert into foothold.dedupe as k (agent, tenant, key, task_id, body_hash, expires_at)
+        values (submit.agent, coalesce(submit.tenant, ''), submit.dedupe_key, submit.task_id, hash, at + interval '30 days')
+        on conflict (agent, tenant, key) do update
+          set task_id = excluded.task_id, body_hash = excluded.body_hash, expires_at = excluded.expires_at
+          where k.expires_at <= foothold.clock();
+      end if;
+      created := found;
+      exit when created;
+      select k.task_id, k.body_hash into taken from foothold.dedupe k
+      where k.agent = submit.agent and k.tenant = coalesce(submit.tenant, '') and k.key = submit.dedupe_key
+        and k.expires_at > foothold.clock();
+      continue when not found;
+      if taken.body_hash <> hash then
+        perform foothold.refuse('DEDUPE_CONFLICT',
+          'Dedupe key ' || to_json(submit.dedupe_key) || ' was used with another input for task ' || taken.task_id
+            || ': use a new key for a new request.',
+          json_build_object('dedupeKey', submit.dedupe_key, 'taskId', taken.task_id));
+      end if;
+      task_id := taken.task_id;
+      return;
+    end loop;
+    if not created then
+      raise exception using errcode = 'serialization_failure',
+        message = 'The dedupe key kept changing hands while a task was submitted: submit it again.';
+    end if;
+  end if;
+
+  at := foothold.clock();
+  is_due := submit.run_at is null or submit.run_at <= at;
+  insert into foothold.tasks (id, agent, handler, tenant, status, waiting_for, wake_at, priority, run_at, input_checked,
+    deadline_ms, deadline_at, created_at)
+  values (submit.task_id, submit.agent, target.handler, coalesce(submit.tenant, ''),
+    case when is_due then 'pending' else 'waiting' end,
+    case when not is_due then 'start' end,
+    case when not is_due then submit.run_at end,
+    rank, greatest(submit.run_at, at), false,
+    case when submit.deadline_at is null then target.deadline_ms end, submit.deadline_at, at);
+  insert into foothold.task_payloads (task_id, input) values (submit.task_id, submit.input);
+  if is_due then perform foothold.announce(target.handler); end if;
+  created := true;
+end $$;
+
+create function foothold.cancel(
+  task_id uuid,
+  reason text default 'cancelled',
+  out outcome text,
+  out status text
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  said constant text := coalesce(cancel.reason, 'cancelled');
+begin
+  update foothold.tasks t set
+    cancel_requested_at = coalesce(t.cancel_requested_at, foothold.clock()),
+    cancel_reason = coalesce(t.cancel_reason, case when length(said) > 500 then left(said, 499) || '…' else said end),
+    wake_seq = t.wake_seq + 1,
+    status = case when t.status = 'processing' then t.status else 'cancelled' end,
+    last_reason = case when t.status = 'processing' then t.last_reason else 'cancelled' end,
+    finished_at = case when t.status = 'processing' then null else foothold.clock() end,
+    wake_at = null, waiting_for = null
+  where t.id = cancel.task_id and t.status in ('pending', 'processing', 'waiting', 'dead_letter')
+  returning t.status into cancel.status;
+  if found then
+    outcome := case when cancel.status = 'processing' then 'requested' else 'cancelled' end;
+    return;
+  end if;
+  select t.status into cancel.status from foothold.tasks t where t.id = cancel.task_id;
+  if not found then perform foothold.refuse_task(cancel.task_id); end if;
+  outcome := 'already_ended';
+end $$;
+
+create function foothold.refuse_task(task_id uuid) returns void language plpgsql as $$
+begin
+  perform foothold.refuse('TASK_NOT_FOUND', 'There is no task ' || coalesce(task_id::text, 'null') || '.',
+    json_build_object('taskId', task_id));
+end $$;
+
+create function foothold.signal(
+  task_id uuid,
+  name text,
+  payload json default 'null',
+  dedupe_key text default null
+) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  woken record;
+  standing text;
+begin
+  perform foothold.check_key('dedupe_key', signal.dedupe_key);
+  perform foothold.check_name('name', signal.name);
+  perform foothold.check_payload('payload', signal.payload);
+  -- The task's row first: a worker that is about to wait either sees the signal or fails on wake_seq.
+  update foothold.tasks t set wake_seq = t.wake_seq + 1,
+    status = case when t.status = 'waiting' and t.waiting_for is distinct from 'start' then 'pending' else t.status end,
+    wake_at = case when t.waiting_for = 'start' then t.wake_at end,
+    waiting_for = case when t.waiting_for = 'start' then t.waiting_for end
+  where t.id = signal.task_id and t.status in ('pending', 'processing', 'waiting', 'dead_letter')
+  returning t.handler, t.status into woken;
+  if found then
+    insert into foothold.signals (task_id, name, payload, dedupe_key, created_at)
+    values (signal.task_id, signal.name, signal.payload, coalesce(signal.dedupe_key, 'once:' || foothold.new_id()), foothold.clock())
+    on conflict (task_id, name, dedupe_key) do nothing;
+    if woken.status = 'pending' then perform foothold.announce(woken.handler); end if;
+    return;
+  end if;
+  select t.status into standing from foothold.tasks t where t.id = signal.task_id;
+  if not found then perform foothold.refuse_task(signal.task_id); end if;
+  -- Its end may have come after the same signal had been stored.
+  if exists (select 1 from foothold.signals g
+    where g.task_id = signal.task_id and g.name = signal.name and g.dedupe_key = signal.dedupe_key) then return; end if;
+  perform foothold.refuse('TASK_STATE_CONFLICT',
+    'Task ' || signal.task_id || ' is ' || standing || '; a task that has ended takes no signal.',
+    json_build_object('taskId', signal.task_id, 'status', standing, 'wanted', 'a task that has ended takes no signal'));
+end $$;
+
+-- What became of a task. Payloads stand in a view of their own, so that a role may see states and no contents.
+create view foothold.outcome_view as
+  select t.id as task_id, t.agent, nullif(t.tenant, '') as tenant, t.status, t.finished_at, p.output, p.error
+  from foothold.tasks t join foothold.task_payloads p on p.task_id = t.id
+  where t.status in ('completed', 'cancelled', 'dead_letter');
+create view foothold.step_view as
+  select task_id, key, kind, status, version, tries, attempt, worker_id, due_at, started_at, finished_at, error, usage
+  from foothold.agent_steps;
+-- Which task a key of a producer's stands for.
+create view foothold.dedupe_view as
+  select agent, nullif(tenant, '') as tenant, key, task_id, expires_at from foothold.dedupe;
+create view foothold.agent_view as
+  select name, version, handler, deadline_ms, has_dead_letter_handler, registered_at from foothold.agents;
+
+-- Whoever is let into the schema to read its views may not yet call these.
+revoke execute on function
+  foothold.refuse(text, text, json), foothold.refuse_argument(text, text, text), foothold.refuse_task(uuid),
+  foothold.check_name(text, text), foothold.check_key(text, text), foothold.check_time(text, timestamptz),
+  foothold.check_payload(text, json), foothold.canonical_number(text), foothold.canonical_node(json),
+  foothold.canonical_json(json), foothold.announce(text),
+  foothold.submit(text, json, text, text, text, timestamptz, timestamptz), foothold.cancel(uuid, text),
+  foothold.signal(uuid, text, json, text)
+from public;
