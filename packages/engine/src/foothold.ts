@@ -2,6 +2,14 @@ import { createClient } from './client/client.ts'
 import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
 import { startPromoter } from './maintenance/promote.ts'
 import { startReaper } from './maintenance/reap.ts'
+import type { Meter } from './metrics/meter.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import {
+  checkOperations,
+  type OperationsAnswers,
+  type OperationsPort,
+  openOperationsPort,
+} from './operations/operations-port.ts'
 import { FootholdError } from './protocol/errors.ts'
 import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol/foothold.ts'
 import { type Database, openDatabase } from './store/database.ts'
@@ -35,7 +43,9 @@ export async function connect(url: string | undefined, options: ConnectOptions =
   const db = open(poolSize)
   if (options.migrate === false) await requireOrClose(db)
   const notifier = createNotifier(db, logger)
-  const client = createClient({ db, notifier })
+  const metrics = createMetrics(db)
+  const { meter } = metrics
+  const client = createClient({ db, notifier, meter })
   const workers = new Set<{ drain(): Promise<unknown> }>()
   let closing: Promise<void> | null = null
 
@@ -43,19 +53,26 @@ export async function connect(url: string | undefined, options: ConnectOptions =
     await Promise.all([...workers].map((worker) => worker.drain()))
     client.stopWatching()
     notifier.close()
+    metrics.stop()
     await db.close()
   }
 
   return {
     ...client,
+    metrics: (registry) => metrics.mergeInto(registry),
+    exposition: () => metrics.exposition(),
     worker(workerOptions) {
+      if (workerOptions.operations !== undefined) checkOperations(workerOptions.operations)
       const worker = createWorker({
         options: workerOptions,
         directUrl,
         logger,
+        meter,
         openDatabase: () => open(poolSize),
         openSessions: () => open(poolSize),
-        startMaintenance: (on) => startMaintenance(on, workerOptions, logger),
+        openOperations: (notReady) =>
+          openOperations(workerOptions, { notReady, exposition: () => metrics.exposition() }, logger),
+        startMaintenance: (on) => startMaintenance(on, workerOptions, { logger, meter }),
       })
       workers.add(worker)
       return worker
@@ -76,13 +93,24 @@ async function requireOrClose(db: Database): Promise<void> {
   }
 }
 
+async function openOperations(
+  { operations }: WorkerOptions,
+  answers: OperationsAnswers,
+  logger: Logger,
+): Promise<OperationsPort | null> {
+  if (operations === undefined) return null
+  const port = await openOperationsPort(operations, answers)
+  logger.info({ url: port.url }, 'operations port listens')
+  return port
+}
+
 function startMaintenance(
   on: { readonly db: Database; readonly workerId: () => string },
   { heartbeatMs = HEARTBEAT_MS, leaseMs = 4 * heartbeatMs }: WorkerOptions,
-  logger: Logger,
+  { logger, meter }: { readonly logger: Logger; readonly meter: Meter },
 ): { expectWake(wakeInMs: number | null): void; stop(): Promise<void> } {
   const onError = (error: unknown): void => logger.debug({ worker: on.workerId(), error }, 'a maintenance round failed')
-  const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, onError })
+  const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, meter, onError })
   const promoter = startPromoter({ db: on.db, logger, onError })
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),

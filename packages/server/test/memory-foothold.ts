@@ -204,6 +204,11 @@ export function memoryFoothold(): MemoryFoothold {
     },
     agents: async () => KNOWN_AGENTS,
     ready: async (options) => called('ready', options),
+    metrics: () => called('metrics'),
+    exposition: async () => {
+      called('exposition')
+      return { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'foothold_database_up 1\n' }
+    },
     worker: () => {
       throw new Error('not used over HTTP')
     },

@@ -7,13 +7,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   lifecycle: ['protocol'],
   store: ['protocol', 'lifecycle'],
-  worker: ['protocol', 'lifecycle', 'store'],
-  maintenance: ['protocol', 'lifecycle', 'store'],
-  client: ['protocol', 'lifecycle', 'store'],
-  root: ['protocol', 'lifecycle', 'store', 'worker', 'maintenance', 'client'],
+  metrics: ['protocol', 'lifecycle', 'store'],
+  worker: ['protocol', 'lifecycle', 'store', 'metrics'],
+  maintenance: ['protocol', 'lifecycle', 'store', 'metrics'],
+  client: ['protocol', 'lifecycle', 'store', 'metrics'],
+  operations: ['protocol', 'lifecycle', 'metrics'],
+  root: ['protocol', 'lifecycle', 'store', 'metrics', 'worker', 'maintenance', 'client', 'operations'],
   // A program on top of the composition root: it looks into the tables itself, but runs and steers through what is public.
   cli: ['protocol', 'lifecycle', 'store', 'root'],
-  testing: ['protocol', 'lifecycle', 'store', 'worker', 'maintenance', 'client', 'root'],
+  testing: ['protocol', 'lifecycle', 'store', 'metrics', 'worker', 'maintenance', 'client', 'root'],
 }
 
 export function engineRooms(graph: ImportGraph): Violation[] {

@@ -1,3 +1,4 @@
+import type { Meter } from '../metrics/meter.ts'
 import type { AgentRef } from '../protocol/agent.ts'
 import type { Foothold, TaskHandle } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
@@ -16,10 +17,11 @@ import { whyTask } from './why.ts'
 export interface ClientDependencies {
   readonly db: Database
   readonly notifier: Notifier
+  readonly meter: Meter
 }
 
 /** What an application calls; `connect()` adds the worker and the end. */
-export interface Client extends Omit<Foothold, 'worker' | 'close'> {
+export interface Client extends Omit<Foothold, 'worker' | 'close' | 'metrics' | 'exposition'> {
   /** Everyone who waits for a result or watches gets CLOSED. */
   stopWatching(): void
 }

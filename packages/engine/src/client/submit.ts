@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Meter } from '../metrics/meter.ts'
 import type { Agent, AgentRef } from '../protocol/agent.ts'
 import { canonicalJson } from '../protocol/canonical-json.ts'
 import { encode } from '../protocol/codec.ts'
@@ -27,7 +28,7 @@ const DEADLINE_MS_MAX = 2 ** 31 - 1
 const ROUNDS_MAX = 3
 
 export async function submitTask(
-  { db, notifier }: { readonly db: Database; readonly notifier: Notifier },
+  { db, notifier, meter }: { readonly db: Database; readonly notifier: Notifier; readonly meter: Meter },
   agent: AgentRef<string, never> | string,
   input: unknown,
   options: SubmitOptions = {},
@@ -50,6 +51,7 @@ export async function submitTask(
     deadline: deadlineAt === undefined ? { afterMs: target.deadlineMs } : { at: deadlineAt },
   }
   const submitted = await insertOnce(sql, task)
+  if (submitted.created) meter.submitted(target.name)
   // Inside a caller's transaction nothing is said: it has not committed, and polling finds the task when it has.
   if (submitted.created && options.transaction === undefined) notifier.notify(task.handler)
   return submitted

@@ -1,4 +1,5 @@
 import { type Loop, startLoop } from '../lifecycle/service.ts'
+import type { Meter } from '../metrics/meter.ts'
 import type { Logger } from '../protocol/foothold.ts'
 import type { Database } from '../store/database.ts'
 import { announcePending } from '../store/settle.ts'
@@ -14,20 +15,24 @@ export function startReaper(options: {
   readonly heartbeatMs: number
   readonly leaseMs: number
   readonly logger: Logger
+  readonly meter: Meter
   readonly onError: (error: unknown) => void
 }): Loop {
-  const { db, heartbeatMs, leaseMs, logger, onError } = options
+  const { db, heartbeatMs, leaseMs, logger, meter, onError } = options
   return startLoop({
     name: 'reap',
     everyMs: Math.min(LOOK_MS, leaseMs / 4),
     jitterRatio: 0.2,
     onError,
     async run() {
-      for (const { id } of await reapWorkers(db, { workerId: options.workerId(), heartbeatMs, leaseMs })) {
+      const lost = await reapWorkers(db, { workerId: options.workerId(), heartbeatMs, leaseMs })
+      meter.workersLost(lost.length)
+      for (const { id } of lost) {
         logger.warn({ worker: options.workerId(), lost: id }, 'worker lost')
       }
       const { swept, followUps } = await sweepTasks(db)
       for (const task of swept) {
+        meter.orphanTaken(task.agent, task.outcome)
         logger.warn(
           {
             task: task.id,

@@ -27,6 +27,7 @@ export interface AgentCode {
   readonly input: StandardSchema
   readonly retry: RetryPolicy
   readonly deadlineMs: number
+  readonly reasons: readonly string[]
   readonly run: (task: TaskContext, input: unknown) => Promise<unknown>
   readonly onDeadLetter: ((task: TaskContext, input: unknown, deadLetter: DeadLetter) => Promise<unknown>) | null
 }
@@ -42,6 +43,8 @@ export interface AgentOptions<Name extends string, Input extends StandardSchema,
   readonly retry?: RetryPolicy | undefined
   /** From the first claim, and anew after each sleep or wait for a signal or a person. Default 900,000. */
   readonly deadlineMs?: number | undefined
+  /** Reasons of its own that its errors may bear, besides `REASONS`: metrics then show them from the start, at 0. */
+  readonly reasons?: readonly string[] | undefined
   run(task: TaskContext, input: OutputOf<Input>): Promise<Stored<Output>>
   /** A durable task of its own, created in the dead letter's transaction, so that someone always gets an answer. */
   onDeadLetter?(task: TaskContext, input: OutputOf<Input>, deadLetter: DeadLetter): Promise<unknown>
@@ -52,7 +55,7 @@ const DEADLINE_MS = 900_000
 export function agent<const Name extends string, Input extends StandardSchema, Output>(
   options: AgentOptions<Name, Input, Output>,
 ): Agent<Name, InputOf<Input>, Output> {
-  const { name, version = 1, continues = [], input, retry = {}, deadlineMs = DEADLINE_MS } = options
+  const { name, version = 1, continues = [], input, retry = {}, deadlineMs = DEADLINE_MS, reasons = [] } = options
   checkName('agent.name', name)
   for (const number of [version, ...continues]) {
     if (!Number.isInteger(number) || number < 1) {
@@ -62,6 +65,7 @@ export function agent<const Name extends string, Input extends StandardSchema, O
       })
     }
   }
+  for (const reason of reasons) checkName('agent.reasons', reason)
   checkMilliseconds('agent.deadlineMs', deadlineMs, 1)
   checkMilliseconds('agent.retry.firstDelayMs', retry.firstDelayMs, 0)
   checkMilliseconds('agent.retry.delayMaxMs', retry.delayMaxMs, 0)
@@ -73,6 +77,7 @@ export function agent<const Name extends string, Input extends StandardSchema, O
       input,
       retry,
       deadlineMs: Math.ceil(deadlineMs),
+      reasons,
       run: (task, value) => options.run(task, value as OutputOf<Input>),
       onDeadLetter:
         'onDeadLetter' in options

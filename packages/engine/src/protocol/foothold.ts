@@ -62,6 +62,28 @@ export interface WorkerOptions {
   readonly heartbeatMs?: number | undefined
   /** Default four heartbeats (20,000). */
   readonly leaseMs?: number | undefined
+  /** A port of this worker's own with /healthz, /readyz and /metrics, for a process without a server. Default none. */
+  readonly operations?: OperationsOptions | undefined
+}
+
+export interface OperationsOptions {
+  /** 0: any free one, told in the log. */
+  readonly port: number
+  /** Default 127.0.0.1. Anything but loopback needs a token. */
+  readonly host?: string | undefined
+  /** /metrics must bear it; the probes are open to everybody. */
+  readonly token?: string | undefined
+}
+
+/** A registry of prom-client 15, as far as it is asked for. */
+export interface MetricsRegistry {
+  registerMetric(metric: never): void
+}
+
+/** What an HTTP server answers to Prometheus. */
+export interface Exposition {
+  readonly contentType: string
+  readonly text: string
 }
 
 export interface DrainReport {
@@ -115,6 +137,11 @@ export interface Foothold {
   agents(): Promise<readonly string[]>
   /** Resolves when the database answers and takes writes; DATABASE_UNAVAILABLE otherwise. */
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>
+
+  /** Merges what this process measures into a registry of prom-client. Safe to call twice with the same one. */
+  metrics(registry: MetricsRegistry): void
+  /** The same in Prometheus' text format, for a process without a registry. */
+  exposition(): Promise<Exposition>
 
   worker(options: WorkerOptions): Worker
   close(): Promise<void>

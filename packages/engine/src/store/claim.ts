@@ -74,6 +74,8 @@ export interface LoadedTask {
   readonly deadlineInMs: number | null
   readonly isInputChecked: boolean
   readonly input: string
+  /** What interrupted the attempt before this one, and how long ago at the claim; null where it ended by itself. */
+  readonly recovery: { readonly cause: 'handed_over' | 'orphaned'; readonly seconds: number } | null
   readonly steps: readonly LoadedStep[]
   readonly signals: readonly LoadedSignal[]
 }
@@ -117,6 +119,17 @@ export const STEP_AS_JSON: string = `json_build_object(
   'dueInMs', ${inMs('s.due_at')}, 'doubtInMs', ${inMs('s.doubt_until')},
   'ageMs', greatest(0, extract(epoch from foothold.clock() - s.started_at) * 1000)::float8)`
 
+/**
+ * From a worker that was lost its last heartbeat is the last that is known. A handover that somebody asked for, other than
+ * by stopping the worker, is no interruption.
+ */
+const RECOVERY = `(
+  select json_build_object('cause', a.outcome, 'seconds', extract(epoch from t.claimed_at
+           - case a.outcome when 'orphaned' then coalesce(w.last_heartbeat_at, a.ended_at) else a.ended_at end)::float8)
+  from foothold.attempts a left join foothold.workers w on w.id = a.worker_id
+  where a.task_id = t.id and a.attempt = t.attempt - 1
+    and (a.outcome = 'orphaned' or a.outcome = 'handed_over' and a.reason in ('graceful_shutdown', 'database_error')))`
+
 export async function loadTasks(
   db: Database,
   workerId: string,
@@ -127,6 +140,7 @@ export async function loadTasks(
     `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.wake_seq as "wakeSeq",
             t.cancel_requested_at is not null as "isCancelRequested",
             ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked", p.input::text as input,
+            ${RECOVERY} as recovery,
             coalesce((select json_agg(${STEP_AS_JSON}) from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
             coalesce((select json_agg(json_build_object('id', g.id::text, 'name', g.name, 'payload', g.payload::text) order by g.id)
                       from foothold.signals g where g.task_id = t.id and g.consumed_by is null), '[]') as signals

@@ -9,6 +9,7 @@ import { WITH_DEAD_LETTERS } from './settle.ts'
 
 export interface Swept {
   readonly id: string
+  readonly agent: string
   readonly handler: string
   readonly outcome: 'pending' | 'dead_letter' | 'cancelled'
   readonly workerId: string
@@ -89,7 +90,7 @@ export async function takeCandidates(
          last_reason = case when d.outcome = 'cancelled' then 'cancelled' else 'orphaned' end,
          finished_at = case when d.outcome = 'pending' then null else foothold.clock() end
        from decided d where t.id = d.id
-       returning t.id, t.attempt, t.handler, t.claimed_at, d.worker_id, d.outcome, d.detail, d.new_crash_count),
+       returning t.id, t.attempt, t.agent, t.handler, t.claimed_at, d.worker_id, d.outcome, d.detail, d.new_crash_count),
      a as (
        insert into foothold.attempts (task_id, attempt, worker_id, started_at, ended_at, outcome, reason, detail)
        select id, attempt, worker_id, claimed_at, foothold.clock(),
@@ -102,7 +103,7 @@ export async function takeCandidates(
        from t where outcome = 'dead_letter'),
      p as (update foothold.task_payloads p set error = dead.error from dead where p.task_id = dead.id),
      ${WITH_DEAD_LETTERS}
-     select coalesce(json_agg(json_build_object('id', id, 'handler', handler, 'outcome', outcome, 'workerId', worker_id, 'crashCount', new_crash_count)), '[]') as swept,
+     select coalesce(json_agg(json_build_object('id', id, 'agent', agent, 'handler', handler, 'outcome', outcome, 'workerId', worker_id, 'crashCount', new_crash_count)), '[]') as swept,
             coalesce((select array_agg(handler) from insert_follow_up), '{}') as "followUps"
      from t`,
     [

@@ -1,10 +1,12 @@
 import type { Clock } from '../lifecycle/clock.ts'
 import { reach } from '../lifecycle/probe.ts'
 import { sleep } from '../lifecycle/sleep.ts'
+import type { Meter } from '../metrics/meter.ts'
 import { decode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { Failure } from '../protocol/failure.ts'
 import type { Logger } from '../protocol/foothold.ts'
+import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
 import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
 import type { Database, RunOptions } from '../store/database.ts'
@@ -48,7 +50,7 @@ type Ending =
   | { readonly kind: 'returned'; readonly output: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'stopped'; readonly reason: StopReason }
-  | { readonly kind: 'parked' }
+  | { readonly kind: 'parked'; readonly reason: Reason | null }
 
 const DEADLINE: Failure = {
   reason: 'deadline',
@@ -67,6 +69,7 @@ export interface ExecutionServices {
   readonly lease: Lease
   readonly clock: Clock
   readonly logger: Logger
+  readonly meter: Meter
   readonly random: () => number
   /** A wait of this length was written: whoever promotes should look by then. */
   readonly onParked: (wakeInMs: number | null) => void
@@ -438,18 +441,19 @@ export class Execution {
       { nowMs: this.services.clock.monotonicMs(), wakeSeq: this.#wakeSeq, failures: this.#failures },
     )
     const isSettled = await parkTask(this.services.db, this.fence, wait, this.statement('storing a wait'))
-    if (!isSettled) return this.#readWakes()
-    this.#end({ kind: 'parked' })
+    if (!isSettled) return this.#readWakes(wait.reason)
+    this.#end({ kind: 'parked', reason: wait.reason })
     // The run is forgotten, but code between its steps may still be about: it is told.
     this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'waiting' }))
     this.services.onParked(wait.wakeInMs)
   }
 
-  async #readWakes(): Promise<void> {
+  async #readWakes(parkedFor: Reason | null = null): Promise<void> {
     const wakes = await readWakes(this.services.db, this.fence, this.statement('reading what came in for a task'))
     if (wakes === null) {
       // Gone: an earlier try of the same WAIT landed, or another worker has it. Either way it is not ours to write.
-      this.#end((await this.#settlement.isGivenUp()) ? { kind: 'parked' } : { kind: 'stopped', reason: 'lease_lost' })
+      const isParked = await this.#settlement.isGivenUp()
+      this.#end(isParked ? { kind: 'parked', reason: parkedFor } : { kind: 'stopped', reason: 'lease_lost' })
       this.controller.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'lease_lost' }))
       return
     }
@@ -476,7 +480,7 @@ export class Execution {
     this.#isSettling = true
     switch (ending.kind) {
       case 'parked':
-        return { kind: 'waiting' }
+        return { kind: 'waiting', reason: ending.reason }
       case 'returned':
         return this.#settlement.complete(ending.output, this.#standing())
       case 'threw':

@@ -1,3 +1,4 @@
+import type { MeteredAgent } from '../metrics/meter.ts'
 import type { Agent, DeadLetter } from '../protocol/agent.ts'
 import { FootholdError } from '../protocol/errors.ts'
 import { checkBySchema } from '../protocol/schema-check.ts'
@@ -52,6 +53,19 @@ export function registrationsOf(agents: readonly Agent[]): readonly HandlerRegis
     deadlineMs: agent['~code'].deadlineMs,
     hasDeadLetterHandler: agent['~code'].onDeadLetter !== null,
   }))
+}
+
+/** As `tasks.agent` names them. */
+export function meteredAgentsOf(agents: readonly Agent[]): readonly MeteredAgent[] {
+  return agents.flatMap(({ name, '~code': { reasons, onDeadLetter } }) => {
+    const names = onDeadLetter === null ? [name] : [name, `${name}${DEAD_LETTER}`]
+    return names.map((each) => ({ agent: each, reasons }))
+  })
+}
+
+/** `support/dead_letter` of `support@3/dead_letter`. */
+export function agentOfHandler(handler: string): string {
+  return handler.replace(/@\d+(?=\/|$)/, '')
 }
 
 function runOf(agent: Agent): AgentRun {

@@ -25,7 +25,10 @@ import { BLANK_WRITE, errorText } from './step-write.ts'
  */
 
 export type Settled =
-  | { readonly kind: 'completed' | 'cancelled' | 'waiting' | 'handed_over' | 'lost' }
+  | { readonly kind: 'completed' | 'cancelled' | 'lost' }
+  /** Null: a plain wait. */
+  | { readonly kind: 'waiting'; readonly reason: Reason | null }
+  | { readonly kind: 'handed_over'; readonly reason: Reason }
   | { readonly kind: 'dead_letter'; readonly reason: string }
 
 export interface SettlementServices {
@@ -118,10 +121,11 @@ export class Settlement {
       } as const
       if (await parkTask(db, this.#fence, wait, statement('storing a back-off'))) {
         onParked(delayMs)
-        return { kind: 'waiting' }
+        return { kind: 'waiting', reason: failure.reason }
       }
       const wakes = await readWakes(db, this.#fence, statement('reading what came in for a task'))
-      if (wakes === null) return (await this.isGivenUp()) ? { kind: 'waiting' } : { kind: 'lost' }
+      if (wakes === null)
+        return (await this.isGivenUp()) ? { kind: 'waiting', reason: failure.reason } : { kind: 'lost' }
       if (wakes.isCancelRequested) return this.cancel()
       wakeSeq = wakes.wakeSeq
     }
@@ -136,9 +140,9 @@ export class Settlement {
   async handOver(reason: Reason): Promise<Settled> {
     const { db, statement } = this.#services
     const given = await handOverTask(db, this.#fence, { reason, detail: null }, statement('handing over a task'))
-    if (given === null) return (await this.isGivenUp()) ? { kind: 'handed_over' } : { kind: 'lost' }
+    if (given === null) return (await this.isGivenUp()) ? { kind: 'handed_over', reason } : { kind: 'lost' }
     await this.#announce([given.handler])
-    return { kind: 'handed_over' }
+    return { kind: 'handed_over', reason }
   }
 
   async deadLetter(failure: Failure, { failures }: Standing): Promise<Settled> {

@@ -3,11 +3,12 @@ import { cleanMessage, decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import { decideRetry, type Failure, failureOf, type RetryDecision } from '../protocol/failure.ts'
 import { isUnavailability, type Reason } from '../protocol/reasons.ts'
-import type { RetryPolicy, StepContext, StepOptions, Usage } from '../protocol/task-context.ts'
+import type { RetryPolicy, StepContext, StepOptions } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
 import type { Branch } from './branches.ts'
 import type { Execution } from './execution.ts'
 import { BLANK_WRITE, errorText } from './step-write.ts'
+import { openTokenAccount } from './token-account.ts'
 
 /** Tries of one step, until it is stored, fails for good, or waits for its next try. */
 
@@ -136,6 +137,7 @@ async function tryOnce(
     const { failure } = outcome
     progress.tries += 1
     execution.countFailure()
+    execution.services.meter.stepFailed(execution.task.agent, failure.reason)
     // Tries that met an outage are not held against the first real failure after it.
     const tries = progress.lastReason !== null && isUnavailability(progress.lastReason) ? 1 : progress.tries
     progress.lastReason = failure.reason
@@ -178,17 +180,18 @@ async function oneTry(
   const { key, timeoutMs } = progress
   const running = execution.openTry(progress.kind === 'effect')
   const stream = execution.services.chunks.open({ ...execution.fence, key, tries: progress.tries + 1 })
+  const { meter, clock } = execution.services
+  const account = openTokenAccount((usage, fate) => meter.tokens(execution.task.agent, usage, fate))
+  let isKept = false
   try {
     await execution.services.lease.ensureGood(running.signal)
     await reach('step.started', execution.fence.taskId, key)
-    let usage: Usage | null = null
+    const startedMs = clock.monotonicMs()
     const context: TryContext = {
       signal: running.signal,
       tries: progress.tries + 1,
       emit: (channel, chunk) => stream.emit(channel, chunk),
-      recordUsage: (said) => {
-        usage = said
-      },
+      recordUsage: (usage) => account.record(usage),
       limited: async (work) => {
         const expired = (): void => running.abort(new FootholdError('STEP_TIMEOUT', { key, timeoutMs }))
         const timer = setTimeout(expired, timeoutMs)
@@ -199,9 +202,12 @@ async function oneTry(
         }
       },
       shown: () => stream.end(),
-      usageText: () => (usage === null ? null : encode(usage, 'usage')),
+      usageText: () => (account.usage === null ? null : encode(account.usage, 'usage')),
     }
-    return { kind: 'done', value: await orAborted(attempt(context), running.signal) }
+    const value = await orAborted(attempt(context), running.signal)
+    isKept = true
+    meter.stepStored(execution.task.agent, progress.kind, (clock.monotonicMs() - startedMs) / 1_000)
+    return { kind: 'done', value }
   } catch (error) {
     if (error instanceof ParkFirst) return { kind: 'park', branch: error.branch }
     const ended = [error, running.signal.reason].find((reason) => isFootholdError(reason, 'ATTEMPT_ENDED'))
@@ -212,6 +218,7 @@ async function oneTry(
     if (isControl(error)) throw error
     return { kind: 'failed', failure: failureOf(running.signal.aborted ? running.signal.reason : error) }
   } finally {
+    account.close(isKept ? 'kept' : 'wasted')
     running.close()
     void stream.end()
   }

@@ -4,6 +4,7 @@ import { systemClock } from '../lifecycle/clock.ts'
 import { onStopSignal } from '../lifecycle/process-signals.ts'
 import { sleep } from '../lifecycle/sleep.ts'
 import { tolerateStrayRejections } from '../lifecycle/stray-rejections.ts'
+import type { Meter } from '../metrics/meter.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { DrainReport, Logger, Worker, WorkerOptions } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
@@ -15,7 +16,7 @@ import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
 import { type ClaimLoop, startClaimLoop } from './claim-loop.ts'
 import { createTaskContext } from './context.ts'
 import { Execution } from './execution.ts'
-import { handlersOf, registrationsOf } from './handlers.ts'
+import { agentOfHandler, handlersOf, meteredAgentsOf, registrationsOf } from './handlers.ts'
 import { type FromThread, type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { createJournal, type Journal } from './journal.ts'
 import { createLease, type Lease } from './lease.ts'
@@ -53,10 +54,13 @@ export interface WorkerDeps {
   /** For the heartbeat's own session. */
   readonly directUrl: string
   readonly logger: Logger
+  readonly meter: Meter
   /** Statements of the engine. */
   readonly openDatabase: () => Database
   /** Sessions for task.transaction, never shared with the engine's own statements. */
   readonly openSessions: () => Database
+  /** The port that `options.operations` asks for, from before the first claim until the worker has stopped. */
+  readonly openOperations: (notReady: () => string | null) => Promise<{ close(): Promise<void> } | null>
   /** The jobs that every worker process does on the side. */
   readonly startMaintenance: (on: { readonly db: Database; readonly workerId: () => string }) => Maintenance
 }
@@ -89,6 +93,8 @@ class TaskWorker implements Worker {
   #graceEndsAtMs = Number.POSITIVE_INFINITY
   #graceShortened: () => void = () => undefined
   #databaseAheadMs = 0
+  #renewedAtMs: number | null = null
+  #operations: { close(): Promise<void> } | null = null
   #adopting = new Set<string>()
   #hasFailed = false
   /** Nothing but the worker's end keeps the process: it was told to stop, or cannot go on. */
@@ -105,6 +111,7 @@ class TaskWorker implements Worker {
     if (options.agents.length === 0) {
       throw new FootholdError('INVALID_ARGUMENT', { field: 'agents', problem: 'no agent is given' })
     }
+    deps.meter.watch(this, meteredAgentsOf(options.agents))
   }
 
   get id(): string {
@@ -119,6 +126,25 @@ class TaskWorker implements Worker {
     return this.#executions.size
   }
 
+  get concurrency(): number {
+    return this.#concurrency
+  }
+
+  get release(): string {
+    return this.#deps.options.release ?? 'unlabelled'
+  }
+
+  get heartbeatAgeMs(): number | null {
+    return this.#renewedAtMs === null ? null : systemClock.monotonicMs() - this.#renewedAtMs
+  }
+
+  /** Null: it takes tasks. */
+  #notReady(): string | null {
+    if (this.#status !== 'active') return `the worker is ${this.#status}`
+    if ((this.heartbeatAgeMs ?? Number.POSITIVE_INFINITY) < this.#leaseMs) return null
+    return 'the database has not confirmed a heartbeat within the lease'
+  }
+
   // ---- start ------------------------------------------------------------------------------------
 
   start(): Promise<void> {
@@ -131,13 +157,14 @@ class TaskWorker implements Worker {
 
   async #start(): Promise<void> {
     const { openDatabase, openSessions, logger, startMaintenance } = this.#deps
+    this.#operations = await this.#deps.openOperations(() => this.#notReady())
     const db = openDatabase()
     const sessions = openSessions()
     try {
       await registerHandlers(db, registrationsOf(this.#deps.options.agents), this.#giveUp.signal)
       await this.#register(db)
     } catch (error) {
-      await Promise.all([db.close(), sessions.close()])
+      await Promise.all([db.close(), sessions.close(), this.#operations?.close()])
       throw error
     }
     const heartbeat = startHeartbeat(
@@ -181,7 +208,7 @@ class TaskWorker implements Worker {
       db,
       {
         id: this.#id,
-        release: this.#deps.options.release ?? 'unlabelled',
+        release: this.release,
         handlers: [...this.#handlers.keys()],
         concurrency: this.#concurrency,
         heartbeatMs: this.#heartbeatMs,
@@ -219,7 +246,7 @@ class TaskWorker implements Worker {
 
   #execute(task: LoadedTask): void {
     const { db, journal, chunks, lease, maintenance } = this.#running
-    const { logger } = this.#deps
+    const { logger, meter } = this.#deps
     const handler = this.#handlers.get(task.handler)
     // Claimed by handler: there is none that it does not have.
     if (handler === undefined) return
@@ -231,6 +258,7 @@ class TaskWorker implements Worker {
       lease,
       clock: systemClock,
       logger,
+      meter,
       random: Math.random,
       giveUp: this.#giveUp.signal,
       onParked: (wakeInMs) => maintenance.expectWake(wakeInMs),
@@ -242,12 +270,14 @@ class TaskWorker implements Worker {
       () => Date.now() + this.#databaseAheadMs,
     )
     logger.info({ task: task.id, agent: task.agent, attempt: task.attempt, worker: this.#id }, 'task claimed')
+    meter.claimed(task.agent, task.recovery)
     const ended = execution.run(context).then((settled) => this.#onSettled(task, execution, settled))
     this.#executions.set(nameOf(task), { execution, ended })
   }
 
   #onSettled(task: LoadedTask, execution: Execution, settled: Settled): Settled {
     this.#executions.delete(nameOf(task))
+    this.#deps.meter.attemptEnded(task.agent, settled)
     if (settled.kind === 'handed_over') this.#handedOver.push(task.id as TaskId)
     const fields = { task: task.id, agent: task.agent, attempt: task.attempt, worker: execution.fence.workerId }
     const reason = settled.kind === 'dead_letter' ? { reason: settled.reason } : {}
@@ -265,10 +295,15 @@ class TaskWorker implements Worker {
     const why = { reason: 'graceful_shutdown', detail: 'claimed, not started' }
     const given = await handOverTask(this.#running.db, fence, why, options)
     if (given === null) return
-    this.#handedOver.push(task.id as TaskId)
+    this.#noteHandBack(task.id, given.handler)
     await announcePending(this.#running.db, [given.handler], { doing: 'announcing a task', patienceMs: 0 }).catch(
       () => undefined,
     )
+  }
+
+  #noteHandBack(id: string, handler: string): void {
+    this.#handedOver.push(id as TaskId)
+    this.#deps.meter.attemptEnded(agentOfHandler(handler), { kind: 'handed_over' })
   }
 
   #tellRunning(): void {
@@ -282,6 +317,7 @@ class TaskWorker implements Worker {
       case 'renewed':
         if (message.workerId !== this.#id) return
         this.#databaseAheadMs = message.databaseMs - message.sent.wallMs
+        this.#renewedAtMs = message.sent.monotonicMs
         this.#running.lease.renewed(message.sent)
         return
       case 'fenced':
@@ -432,6 +468,7 @@ class TaskWorker implements Worker {
     await within(markStopped(db, this.#id, FAREWELL_MS), FAREWELL_MS)
     await within(Promise.all([db.close(), sessions.close()]), GIVE_UP_MS)
     this.#status = 'stopped'
+    await this.#operations?.close()
     const report = { handedOver: this.#handedOver, leftBehind: this.#leftBehind }
     if (report.leftBehind.length > 0) {
       logger.error({ worker: this.#id, tasks: report.leftBehind }, 'worker stopped; these tasks are left to the sweep')
@@ -448,7 +485,7 @@ class TaskWorker implements Worker {
     for (const { id, attempt } of await readHeld(db, this.#id, options)) {
       const given = await handOverTask(db, { taskId: id, attempt, workerId: this.#id }, why, options)
       if (given === null) continue
-      this.#handedOver.push(id as TaskId)
+      this.#noteHandBack(id, given.handler)
       this.#leftBehind = this.#leftBehind.filter((left) => left !== id)
     }
   }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, inject } from 'vitest'
 import { z } from 'zod'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { Meter } from '../../src/metrics/meter.ts'
 import { agent } from '../../src/protocol/agent.ts'
 import { encode } from '../../src/protocol/codec.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
@@ -52,7 +53,7 @@ export function worlds(): () => Promise<World> {
          foothold.alerts, foothold.alert_groups, foothold.alert_deliveries`,
     )
     const notifier = createNotifier(db)
-    const client = createClient({ db, notifier })
+    const client = createClient({ db, notifier, meter: new Meter() })
     return {
       url: database.url,
       db,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Client, createClient } from '../../src/client/client.ts'
+import { Meter } from '../../src/metrics/meter.ts'
 import { signal } from '../../src/protocol/agent.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
 import { openDatabase } from '../../src/store/database.ts'
@@ -30,7 +31,7 @@ async function setup(): Promise<Cut> {
   return {
     world,
     proxy,
-    client: createClient({ db, notifier: world.notifier }),
+    client: createClient({ db, notifier: world.notifier, meter: new Meter() }),
     async [Symbol.asyncDispose]() {
       await db.close()
       await proxy[Symbol.asyncDispose]()

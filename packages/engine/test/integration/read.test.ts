@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { createClient } from '../../src/client/client.ts'
+import { Meter } from '../../src/metrics/meter.ts'
 import { agent } from '../../src/protocol/agent.ts'
 import type { TaskHandle } from '../../src/protocol/foothold.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
@@ -212,7 +213,7 @@ test('ready tells a database that takes writes from one that is read-only, and f
   const readOnly = openDatabase({ url: world.url, poolSize: 1 })
   const nowhere = openDatabase({ url: 'postgres://foothold@127.0.0.1:1/none', poolSize: 1 })
   try {
-    const clientOf = (db: typeof readOnly) => createClient({ db, notifier: world.notifier })
+    const clientOf = (db: typeof readOnly) => createClient({ db, notifier: world.notifier, meter: new Meter() })
     await expect(clientOf(readOnly).ready()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
     await expect(clientOf(nowhere).ready({ timeoutMs: 50 })).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' })
   } finally {

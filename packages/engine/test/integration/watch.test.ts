@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
 import { newTaskId } from '../../src/client/new-id.ts'
+import { Meter } from '../../src/metrics/meter.ts'
 import type { TaskHandle } from '../../src/protocol/foothold.ts'
 import type { TaskEvent } from '../../src/protocol/views.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -205,7 +206,7 @@ test('a hundred waiting viewers share a few queries', async () => {
       return world.db.run(text, values, options)
     },
   }
-  const client = createClient({ db, notifier })
+  const client = createClient({ db, notifier, meter: new Meter() })
   const handle = await client.submit(support, { text: 'а' })
   const fence = await hand.claim(handle.id)
   const viewers = Array.from({ length: 100 }, () => handle.watch()[Symbol.asyncIterator]())
