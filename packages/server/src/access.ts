@@ -9,14 +9,15 @@ import { hostName, isLoopbackName } from './loopback.ts'
  * come from another origin.
  */
 export interface AccessRule {
-  readonly token: string | null
+  /** Any of them will do; none: only this machine can reach the server. */
+  readonly tokens: readonly string[]
   /** Host names besides loopback's that are right without a token: the application in front checks its callers. */
   readonly allowedHosts: readonly string[]
 }
 
 /** Throws HttpProblem. */
 export function checkAccess(rule: AccessRule, request: Request): void {
-  if (rule.token !== null) return checkBearer(rule.token, request.headers.get('authorization'))
+  if (rule.tokens.length > 0) return checkBearer(rule.tokens, request.headers.get('authorization'))
   const host = request.headers.get('host') ?? new URL(request.url).host
   checkHost(rule.allowedHosts, host)
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers.get('origin'), host)
@@ -32,9 +33,9 @@ export function checkToken(token: string): void {
   })
 }
 
-function checkBearer(token: string, header: string | null): void {
+function checkBearer(tokens: readonly string[], header: string | null): void {
   const given = /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1]
-  if (given !== undefined && isSameSecret(given, token)) return
+  if (given !== undefined && tokens.some((token) => isSameSecret(given, token))) return
   const problem = given === undefined ? 'A bearer token is needed' : 'The bearer token is wrong'
   throw new HttpProblem(401, 'UNAUTHORIZED', `${problem}: send the header \`Authorization: Bearer <token>\`.`, {
     headers: { 'www-authenticate': 'Bearer realm="foothold"' },

@@ -11,7 +11,7 @@ const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 /** The application behind a bearer token; probes pass without. */
 export function guardedApp(app: FetchApp, token: string, logger: ErrorLogger): FetchApp {
-  const rule = { token, allowedHosts: [] }
+  const rule = { tokens: [token], allowedHosts: [] }
   return {
     async fetch(request, env) {
       const { pathname } = new URL(request.url)

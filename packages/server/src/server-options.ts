@@ -5,6 +5,8 @@ export interface ServerOptions {
   readonly foothold: Foothold
   /** Every request must bear it, health excepted. Without one only loopback names are served. */
   readonly token?: string | undefined
+  /** Besides `token`, opens /metrics and nothing else: Prometheus need not hold what cancels tasks. */
+  readonly metricsToken?: string | undefined
   /** The page that shows tasks, at `/`. Default true. */
   readonly page?: boolean | undefined
   /** Agents whose code is at hand: their input is checked at submit instead of by the worker. */

@@ -5,6 +5,7 @@ import { errorLogger } from './error-logger.ts'
 import { eventRoute } from './event-route.ts'
 import { addHealthRoutes } from './health-routes.ts'
 import { HttpProblem } from './http-problem.ts'
+import { metricsRoute } from './metrics-route.ts'
 import { addPageRoutes } from './page-routes.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { requestIdOf } from './request-id.ts'
@@ -18,9 +19,12 @@ import { cancelRoute, deadLettersRoute, resumeRoute, taskRoute, tasksRoute, work
  * `getRequestListener(app.fetch)` of @hono/node-server in Express, or `serve()`.
  */
 export function createServer(options: ServerOptions): Hono<ServerEnv> {
-  const { foothold, token, page = true, allowedHosts = [] } = options
-  if (token !== undefined) checkToken(token)
-  const rule = { token: token ?? null, allowedHosts: allowedHosts.map((name) => name.toLowerCase()) }
+  const { foothold, token, metricsToken, page = true, allowedHosts = [] } = options
+  const tokens = token === undefined ? [] : [token]
+  // Alone it would leave the API open to whoever reaches the address.
+  const metricsTokens = token === undefined || metricsToken === undefined ? tokens : [token, metricsToken]
+  for (const each of metricsTokens) checkToken(each)
+  const rule = { tokens, allowedHosts: allowedHosts.map((name) => name.toLowerCase()) }
   const logger = errorLogger(options.logger)
 
   const app = new Hono<ServerEnv>()
@@ -37,6 +41,7 @@ export function createServer(options: ServerOptions): Hono<ServerEnv> {
   })
 
   addHealthRoutes(app, foothold, options.stopping)
+  app.get('/metrics', metricsRoute(foothold, { ...rule, tokens: metricsTokens }))
   if (page) addPageRoutes(app)
 
   app.use('/v1/*', async (context, next) => {

@@ -114,3 +114,22 @@ test('a change from our own page is served', async () => {
 test.each(['', 'two words', 'пароль'])('a token that could not protect is refused at start: %j', (token) => {
   expect(() => createServer({ foothold: memoryFoothold(), token })).toThrow(/^token: it /)
 })
+
+test('metrics are for whoever may call, and for a token that opens nothing else', async () => {
+  const { app } = setup({ token: TOKEN, metricsToken: 'scraper-0123' })
+  const ask = async (path: string, token: string): Promise<number> =>
+    (await app.request(path, { headers: { authorization: `Bearer ${token}` } })).status
+
+  expect((await app.request('/metrics')).status).toBe(401)
+  expect([await ask('/metrics', TOKEN), await ask('/metrics', 'scraper-0123')]).toEqual([200, 200])
+  expect(await ask('/v1/tasks', 'scraper-0123')).toBe(401)
+  const { headers } = await app.request('/metrics', { headers: { authorization: `Bearer ${TOKEN}` } })
+  expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+})
+
+test('without a token metrics are for loopback names alone', async () => {
+  const { app } = setup()
+
+  expect((await app.request('http://localhost/metrics')).status).toBe(200)
+  expect((await app.request('http://evil.example/metrics')).status).toBe(403)
+})

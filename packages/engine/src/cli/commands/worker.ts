@@ -5,6 +5,7 @@ import { agentsOfModule } from '../agents-of-module.ts'
 import type { Command } from '../command.ts'
 import { openReached } from '../connection.ts'
 import { unlessStopped } from '../exit-codes.ts'
+import { UsageError } from '../usage-error.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 export const worker: Command = {
@@ -18,13 +19,20 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     concurrency: { value: '<n>', about: 'tasks at once, 20 by default' },
     'grace-ms': { value: '<ms>', about: 'from the signal to the hand-over of what still runs, 6500 by default' },
     release: { value: '<label>', about: 'the deploy label of this code' },
+    port: { value: '<n>', about: 'answer /healthz, /readyz and /metrics there; 0 is any free one' },
+    host: { value: '<host>', about: 'where --port listens, 127.0.0.1 by default; others need FOOTHOLD_METRICS_TOKEN' },
     'direct-url': { value: '<url>', about: 'a session-level address where --url goes through a pooler' },
     'no-migrate': { about: 'leave the schema as it is' },
   },
   handlesStop: true,
-  async run({ arguments: [module = ''], values, flags, command }, { out, isJson, url, cwd, stop }) {
+  async run({ arguments: [module = ''], values, flags, command }, { out, isJson, env, url, cwd, stop }) {
     const concurrency = wholeNumber('--concurrency', values['concurrency'], { min: 1, max: 100_000, command })
+    const port = wholeNumber('--port', values['port'], { min: 0, max: 65_535, command })
     const graceMs = wholeNumber('--grace-ms', values['grace-ms'], { min: 0, max: 3_600_000, command })
+    if (port === undefined && values['host'] !== undefined) throw new UsageError('--host goes with --port.', command)
+    // An empty variable is one that is not set: so it comes out of compose files.
+    const token = env['FOOTHOLD_METRICS_TOKEN'] || undefined
+    const operations = port === undefined ? undefined : { port, host: values['host'], token }
     const prepare = async (): Promise<{ agents: readonly Agent[]; foothold: Foothold }> => {
       const agents = await agentsOfModule(module, cwd)
       await (await openReached(url)).close()
@@ -34,7 +42,7 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     // Nothing is claimed yet: a module that never ends loading must not hold up a stop.
     const { agents, foothold } = await unlessStopped(prepare(), stop)
     try {
-      const running = foothold.worker({ agents, concurrency, graceMs, release: values['release'] })
+      const running = foothold.worker({ agents, concurrency, graceMs, release: values['release'], operations })
       const report = await running.run()
       if (isJson) out.document({ worker: running.id, ...report })
       return report.leftBehind.length === 0 ? 0 : 1
