@@ -1,0 +1,2 @@
+export type { DemoSurroundings } from './demo.ts'
+export { runDemo } from './demo.ts'
