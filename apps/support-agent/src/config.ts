@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { detectRelease } from 'foothold'
 import type { ReplyPolicy } from './reply-address.ts'
 
 /** The only place that reads the environment. Everything wrong is said at once, each with its cure. */
@@ -48,7 +49,7 @@ export class ConfigError extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export function readConfig(environment: Environment = process.env): Config {
+export function readConfig(environment: Environment = process.env, cwd: string = process.cwd()): Config {
   const read = new Reader(environment)
   const host = read.text('HOST') ?? '127.0.0.1'
   const config: Config = {
@@ -62,7 +63,7 @@ export function readConfig(environment: Environment = process.env): Config {
     token: read.text('FOOTHOLD_TOKEN'),
     workers: read.number('WORKERS', 2, 1, 64),
     concurrency: read.number('CONCURRENCY', 20, 1, 1_000),
-    release: read.text('RELEASE'),
+    release: read.text('RELEASE') ?? detectRelease({ env: environment, cwd }) ?? null,
     replyPolicy: replyPolicy(read, host),
     isColourWanted: read.text('NO_COLOR') !== null ? false : read.text('FORCE_COLOR') !== null ? true : null,
   }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -202,4 +203,36 @@ test('what cannot be is said in one line: a taken port, a wrong variable, no ser
   expect(unset.lines).toEqual([
     expect.stringContaining('GIGACHAT_CREDENTIALS, CRM_URL, TELEGRAM_BOT_TOKEN are not set'),
   ])
+})
+
+test('a server and a worker that still wait for their database end at SIGTERM, with 0', {
+  timeout: 90_000,
+}, async () => {
+  // Takes connections and never says a word.
+  const sockets: Socket[] = []
+  const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})))
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const environment = {
+    DATABASE_URL: `postgres://u@127.0.0.1:${(silent.address() as AddressInfo).port}/x`,
+    GIGACHAT_CREDENTIALS: 'a2V5',
+    CRM_URL: 'http://127.0.0.1:1/',
+    TELEGRAM_BOT_TOKEN: '1:a',
+  }
+  try {
+    for (const mode of ['server', 'worker']) {
+      const asked = once(silent, 'connection')
+      const waiting = program(mode, [], environment)
+      await asked
+
+      const toldAt = performance.now()
+      waiting.process.kill('SIGTERM')
+
+      expect([mode, await waiting.ended()]).toEqual([mode, 0])
+      expect(performance.now() - toldAt).toBeLessThan(3_000)
+    }
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  }
 })

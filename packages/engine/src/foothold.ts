@@ -1,5 +1,6 @@
 import { createClient } from './client/client.ts'
 import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
+import { unlessAborted } from './lifecycle/unless-aborted.ts'
 import { startPromoter } from './maintenance/promote.ts'
 import { startReaper } from './maintenance/reap.ts'
 import type { Meter } from './metrics/meter.ts'
@@ -31,7 +32,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
   const logger = loggerOf(options.logger)
   const directUrl = options.directUrl ?? url
   if (options.migrate !== false) {
-    await migrate({ url: directUrl, log: (line) => logger.info({}, line) })
+    await migrate({ url: directUrl, log: (line) => logger.info({}, line), signal: options.signal })
   }
   const open = (poolSize: number): Database =>
     openDatabase({
@@ -41,7 +42,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
     })
   const poolSize = options.poolSize ?? POOL_SIZE
   const db = open(poolSize)
-  if (options.migrate === false) await requireOrClose(db)
+  if (options.migrate === false) await requireOrClose(db, options.signal)
   const notifier = createNotifier(db, logger)
   const metrics = createMetrics(db)
   const { meter } = metrics
@@ -84,11 +85,11 @@ export async function connect(url: string | undefined, options: ConnectOptions =
   }
 }
 
-async function requireOrClose(db: Database): Promise<void> {
+async function requireOrClose(db: Database, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await requireSchema(db)
+    await unlessAborted(requireSchema(db, signal), signal)
   } catch (error) {
-    await db.close()
+    await unlessAborted(db.close(), signal).catch(() => undefined)
     throw error
   }
 }

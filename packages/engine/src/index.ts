@@ -1,4 +1,5 @@
 export { connect } from './foothold.ts'
+export { detectRelease } from './lifecycle/detect-release.ts'
 export type { Agent, AgentOptions, AgentRef, DeadLetter, Signal } from './protocol/agent.ts'
 export { agent, agentRef, signal } from './protocol/agent.ts'
 export type { ErrorCode, ErrorDetails, FailureOptions } from './protocol/errors.ts'

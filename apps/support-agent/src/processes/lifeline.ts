@@ -5,6 +5,10 @@
 export interface EndRequest {
   /** Resolves at the first request to end. */
   readonly requested: Promise<void>
+  /** Aborts with it: for what may still be waiting for a database when the request comes. */
+  readonly signal: AbortSignal
+  /** Null when the request to end came first: nothing has been taken on yet, and what was begun ends with the process. */
+  unless<T>(work: Promise<T>): Promise<T | null>
   /** Resolves when the supervisor asks to hurry. */
   readonly hurried: Promise<void>
 }
@@ -28,7 +32,18 @@ export function endRequest(): EndRequest {
       if (message === 'hurry') hurry()
     })
   })
-  return { requested, hurried }
+  const ending = new AbortController()
+  void requested.then(() => ending.abort())
+  return {
+    requested,
+    signal: ending.signal,
+    async unless(work) {
+      // Cut short, it may still fail: nobody is left to hear of it.
+      work.catch(() => undefined)
+      return Promise.race([work, requested.then(() => null)])
+    },
+    hurried,
+  }
 }
 
 export function tellReady(fields: Readonly<Record<string, unknown>> = {}): void {

@@ -11,7 +11,9 @@ import { log } from './log.ts'
 export async function runServer(config: Config): Promise<number> {
   const end = endRequest()
   const { databaseUrl } = requireSet(config, ['databaseUrl'])
-  const foothold = await connect(databaseUrl, { directUrl: config.directUrl ?? undefined })
+  const options = { directUrl: config.directUrl ?? undefined, signal: end.signal }
+  const foothold = await end.unless(connect(databaseUrl, options))
+  if (foothold === null) return 0
   let listening: Listening
   try {
     listening = await serve({

@@ -1,5 +1,5 @@
-import { connect } from 'foothold'
-import { compose } from '../composition.ts'
+import { connect, type Foothold } from 'foothold'
+import { type Composition, compose } from '../composition.ts'
 import { type Config, requireSet } from '../config.ts'
 import { endRequest, tellReady } from './lifeline.ts'
 import { log } from './log.ts'
@@ -8,15 +8,21 @@ import { log } from './log.ts'
 export async function runWorker(config: Config): Promise<number> {
   const end = endRequest()
   const services = requireSet(config, ['databaseUrl', 'gigachat', 'crm', 'telegram'])
-  const composition = await compose(services, log)
-  const foothold = await connect(services.databaseUrl, { directUrl: config.directUrl ?? undefined })
+  const prepare = async (): Promise<{ composition: Composition; foothold: Foothold }> => {
+    const composition = await compose(services, log)
+    const options = { directUrl: config.directUrl ?? undefined, signal: end.signal }
+    return { composition, foothold: await connect(services.databaseUrl, options) }
+  }
+  const prepared = await end.unless(prepare())
+  if (prepared === null) return 0
+  const { composition, foothold } = prepared
   const worker = foothold.worker({
     agents: [composition.agent],
     concurrency: config.concurrency,
     ...(config.release === null ? {} : { release: config.release }),
   })
-  await worker.start()
-  tellReady({ worker: worker.id })
+  const started = await end.unless(worker.start().then(() => true))
+  if (started !== null) tellReady({ worker: worker.id })
 
   await end.requested
   void end.hurried.then(() => worker.drain({ graceMs: 0 }))

@@ -56,7 +56,7 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined
   /** From the signal to the hand-over of what still runs. Default 6,500, for a stop after 8 s. */
   readonly graceMs?: number | undefined
-  /** The deploy label of this code. Default `unlabelled`. */
+  /** The deploy label of this code; `detectRelease` finds one. Default `unlabelled`. */
   readonly release?: string | undefined
   /** Default 5,000. */
   readonly heartbeatMs?: number | undefined
@@ -163,6 +163,8 @@ export interface ConnectOptions {
   readonly poolSize?: number | undefined
   /** Default: JSON lines on stderr. `silent` for none. */
   readonly logger?: Logger | 'silent' | undefined
+  /** Stops waiting for a database that is away: `connect` throws the signal's reason at once. Later it has no meaning. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Four methods, pino's shape. */

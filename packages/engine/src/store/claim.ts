@@ -6,7 +6,9 @@ import type { Database } from './database.ts'
  *    block its heartbeat.
  * 2. MATERIALIZED: else the planner may run the locking sub-select once per row and claim more than the limit.
  * 3. LATERAL per handler rides tasks_pending in its order, whatever a million rows of other handlers lie before it.
- * 4. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
+ * 4. A task that another release is to have (yield_until) is passed over by the release that gave it up. Only tasks handed
+ *    over within the last seconds are, so this walks past a handful of rows and never past a backlog.
+ * 5. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
  *    than the lock, and a step stored by the predecessor in between would run again.
  */
 
@@ -36,19 +38,23 @@ export async function claimTasks(db: Database, request: ClaimRequest): Promise<r
 
 function claimText({ oldestFirst, suspects }: ClaimRequest): string {
   const order = oldestFirst || suspects ? 'run_at, id' : 'priority, run_at, id'
+  const isOurs = suspects
+    ? 'suspect'
+    : `not suspect
+          and (yield_until is null or yield_until <= foothold.clock() or left_release <> (select release from me))`
   return `
     with me as materialized (
-      select 1 from foothold.workers
+      select release from foothold.workers
       where id = $1 and status = 'active' and lease_until > foothold.clock() for key share),
     c as materialized (
       select t.id from unnest($3::text[]) h(handler) cross join lateral (
         select id from foothold.tasks
-        where status = 'pending' and ${suspects ? 'suspect' : 'not suspect'} and handler = h.handler and exists (select 1 from me)
+        where status = 'pending' and ${isOurs} and handler = h.handler and exists (select 1 from me)
         order by ${order} limit $4 for no key update skip locked) t
       limit $4)
     update foothold.tasks t set
       status = 'processing', attempt = attempt + 1, worker_id = $1, claim_id = $2, claimed_at = foothold.clock(),
-      started_at = coalesce(started_at, foothold.clock()),
+      left_release = null, yield_until = null, started_at = coalesce(started_at, foothold.clock()),
       deadline_at = coalesce(deadline_at, foothold.clock() + deadline_ms * interval '1 ms')
     from c where t.id = c.id
     returning t.id, t.attempt`

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { sleep } from '../lifecycle/sleep.ts'
 import { FootholdError } from '../protocol/errors.ts'
@@ -27,6 +28,8 @@ export interface MigrateOptions {
   /** A session-level address where there is a choice. */
   readonly url: string
   readonly log?: (line: string) => void
+  /** Stops waiting for the database, in the middle of a migration too, which then is rolled back; throws its reason. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface MigrateReport {
@@ -41,15 +44,17 @@ interface AppliedMigration {
   readonly breaking: boolean
 }
 
-export async function migrate({ url, log = () => {} }: MigrateOptions): Promise<MigrateReport> {
+export async function migrate({ url, log = () => {}, signal }: MigrateOptions): Promise<MigrateReport> {
   const startedAt = Date.now()
   const applied: number[] = []
   let lastTrouble = ''
   for (;;) {
+    signal?.throwIfAborted()
     try {
-      const version = await withSession(url, (session) => applyMissing(session, applied, log))
+      const version = await withSession(url, signal, (session) => applyMissing(session, applied, log))
       return { version, applied }
     } catch (error) {
+      signal?.throwIfAborted()
       const waitedMs = Date.now() - startedAt
       if (failureKind(error) === 'ours' || error instanceof FootholdError) throw error
       if (waitedMs >= PATIENCE_MS) {
@@ -58,7 +63,7 @@ export async function migrate({ url, log = () => {} }: MigrateOptions): Promise<
       const trouble = error instanceof Error ? error.message : String(error)
       if (trouble !== lastTrouble) log(`Migrating is put off: ${trouble}`)
       lastTrouble = trouble
-      await sleep(PAUSE_MS)
+      await sleep(PAUSE_MS, signal)
     }
   }
 }
@@ -72,12 +77,12 @@ export async function schemaVersion(db: Database): Promise<number> {
   return missing[0] === undefined ? version : (MIGRATIONS[MIGRATIONS.indexOf(missing[0]) - 1]?.version ?? 0)
 }
 
-export async function requireSchema(db: Database): Promise<void> {
-  if ((await readSchema(db)).missing.length > 0) throw new FootholdError('SCHEMA_MISSING', {})
+export async function requireSchema(db: Database, signal?: AbortSignal): Promise<void> {
+  if ((await readSchema(db, signal)).missing.length > 0) throw new FootholdError('SCHEMA_MISSING', {})
 }
 
-async function readSchema(db: Database): Promise<Schema> {
-  const options = { doing: 'reading the schema version' }
+async function readSchema(db: Database, signal?: AbortSignal): Promise<Schema> {
+  const options = { doing: 'reading the schema version', ...(signal === undefined ? {} : { signal }) }
   return schemaOf(await readApplied((text) => db.run(text, [], options)))
 }
 
@@ -85,19 +90,29 @@ export function checksumOf(migration: Migration): string {
   return createHash('sha256').update(migration.sql).digest('hex')
 }
 
-async function withSession<T>(url: string, use: (session: pg.Client) => Promise<T>): Promise<T> {
+async function withSession<T>(
+  url: string,
+  signal: AbortSignal | undefined,
+  use: (session: pg.Client) => Promise<T>,
+): Promise<T> {
+  // Our own socket: the driver has no way to give up a connection that is still being made.
+  const socket = new Socket()
+  const giveUp = (): void => void socket.destroy(new Error('given up'))
   const session = new pg.Client({
     connectionString: url,
+    stream: () => socket,
     connectionTimeoutMillis: LOCK_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'foothold migrate',
   })
   // The statement under way reports a broken connection; without a listener an idle moment would end the process.
   session.on('error', () => {})
+  signal?.addEventListener('abort', giveUp, { once: true })
   try {
     await session.connect()
     return await use(session)
   } finally {
+    signal?.removeEventListener('abort', giveUp)
     await session.end().catch(() => {})
   }
 }

@@ -45,8 +45,29 @@ export async function endedBy(
 }
 
 /**
+ * Longer than a new worker takes to come up once the one before has gone; what is handed over to nobody in particular waits
+ * no longer than this for a release that was expected in vain.
+ */
+const YIELD_MS = 5_000
+/** A deploy of everything at once tells one worker some milliseconds before the next: who is told last must not claim. */
+const YIELD_TO_SIGNAL_MS = 250
+/** Between two workers of a rolling deploy: within it, after one of the new release another one is expected. */
+const NEXT_WORKER_MS = 60_000
+
+/** To a newer release: one that came up after the worker that leaves, and has room, or is just being rolled out. */
+const yieldMs = (worker: string): string => `
+  case when exists (
+    select 1 from foothold.workers w, foothold.workers n
+    where w.id = ${worker} and n.release <> w.release and n.started_at > w.started_at and tasks.handler = any(n.handlers)
+      and n.status = 'active' and n.lease_until > foothold.clock()
+      and (n.started_at > foothold.clock() - ${NEXT_WORKER_MS} * interval '1 ms'
+           or n.concurrency > (select count(*) from foothold.tasks h where h.worker_id = n.id and h.status = 'processing')))
+  then ${YIELD_MS} else ${YIELD_TO_SIGNAL_MS} end`
+
+/**
  * HAND OVER: back to pending, free of charge, in its old place of the queue; a task that was to be cancelled ends here.
- * Null when the attempt was no longer ours.
+ * What a stopping worker gives up is left to other releases for a moment, so that a rolling deploy does not cut it once per
+ * old worker. Null when the attempt was no longer ours.
  */
 export async function handOverTask(
   db: Database,
@@ -60,6 +81,8 @@ export async function handOverTask(
          status = case when cancel_requested_at is null then 'pending' else 'cancelled' end,
          finished_at = case when cancel_requested_at is null then null else foothold.clock() end,
          worker_id = null, claim_id = null, handover_count = handover_count + 1,
+         left_release = (select release from foothold.workers where id = $3),
+         yield_until = case when $4 = 'graceful_shutdown' then foothold.clock() + ${yieldMs('$3')} * interval '1 ms' end,
          last_reason = case when cancel_requested_at is null then $4 else 'cancelled' end
        where ${FENCE} returning id, attempt, claimed_at, handler, cancel_requested_at),
      a as (${attemptsRow(`case when t.cancel_requested_at is null then 'handed_over' else 'cancelled' end`, `case when t.cancel_requested_at is null then $4 else 'cancelled' end`, '$5')})

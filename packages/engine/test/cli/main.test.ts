@@ -5,6 +5,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { connect, signal } from '../../src/index.ts'
 import { createTestDatabase } from '../../src/testing/index.ts'
+import { startSilentDatabase } from '../integration/silent-database.ts'
 import { until } from '../integration/world.ts'
 
 /** The program as a person starts it. */
@@ -82,4 +83,16 @@ test('a reader that leaves a pipe early, and an address where nobody listens, en
   expect(nobody.stderr()).toMatch(
     /^foothold: PostgreSQL did not answer within \d+ ms while connecting\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
   )
+})
+
+test('a worker that still waits for its database ends at SIGTERM', { timeout: 60_000 }, async () => {
+  const database = await startSilentDatabase()
+  const worker = foothold(database.url, 'worker', './agents-child.ts')
+  await database.asked
+
+  const toldAt = performance.now()
+  worker.process.kill('SIGTERM')
+
+  expect(await worker.ended).toEqual({ code: 143, signal: null })
+  expect(performance.now() - toldAt).toBeLessThan(3_000)
 })

@@ -40,7 +40,8 @@ async function ground(): Promise<Ground> {
   const register = (id: string): Promise<void> =>
     registerWorker(
       db,
-      { id, release: 'r1', handlers: HANDLERS, concurrency: 1, heartbeatMs: 5_000, leaseMs: 20_000 },
+      // Each of a release of its own: what one hands over, the others may claim at once.
+      { id, release: `release of ${id}`, handlers: HANDLERS, concurrency: 1, heartbeatMs: 5_000, leaseMs: 20_000 },
       new AbortController().signal,
     )
   const claim = (workerId: string, on: Database = db): ReturnType<typeof claimTasks> =>

@@ -1,4 +1,5 @@
 import { connect } from '../../foothold.ts'
+import { detectRelease } from '../../lifecycle/detect-release.ts'
 import type { Agent } from '../../protocol/agent.ts'
 import type { Foothold } from '../../protocol/foothold.ts'
 import { agentsOfModule } from '../agents-of-module.ts'
@@ -18,7 +19,7 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
   options: {
     concurrency: { value: '<n>', about: 'tasks at once, 20 by default' },
     'grace-ms': { value: '<ms>', about: 'from the signal to the hand-over of what still runs, 6500 by default' },
-    release: { value: '<label>', about: 'the deploy label of this code' },
+    release: { value: '<label>', about: 'the deploy label of this code, found by itself: see docs/cli.md' },
     port: { value: '<n>', about: 'answer /healthz, /readyz and /metrics there; 0 is any free one' },
     host: { value: '<host>', about: 'where --port listens, 127.0.0.1 by default; others need FOOTHOLD_METRICS_TOKEN' },
     'direct-url': { value: '<url>', about: 'a session-level address where --url goes through a pooler' },
@@ -36,13 +37,14 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     const prepare = async (): Promise<{ agents: readonly Agent[]; foothold: Foothold }> => {
       const agents = await agentsOfModule(module, cwd)
       await (await openReached(url)).close()
-      const options = { directUrl: values['direct-url'], migrate: !flags.has('no-migrate') }
+      const options = { directUrl: values['direct-url'], migrate: !flags.has('no-migrate'), signal: stop }
       return { agents, foothold: await connect(url, options) }
     }
     // Nothing is claimed yet: a module that never ends loading must not hold up a stop.
     const { agents, foothold } = await unlessStopped(prepare(), stop)
     try {
-      const running = foothold.worker({ agents, concurrency, graceMs, release: values['release'], operations })
+      const release = values['release'] ?? detectRelease({ env, cwd })
+      const running = foothold.worker({ agents, concurrency, graceMs, release, operations })
       const report = await running.run()
       if (isJson) out.document({ worker: running.id, ...report })
       return report.leftBehind.length === 0 ? 0 : 1
