@@ -16,7 +16,7 @@ import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol
 import { type Database, openDatabase } from './store/database.ts'
 import { migrate, requireSchema } from './store/migrate.ts'
 import { createNotifier } from './store/notify.ts'
-import { createWorker } from './worker/worker.ts'
+import { createWorker, type Maintenance } from './worker/worker.ts'
 
 /** The composition root: the only place that knows client, worker and maintenance together. */
 
@@ -109,12 +109,13 @@ function startMaintenance(
   on: { readonly db: Database; readonly workerId: () => string },
   { heartbeatMs = HEARTBEAT_MS, leaseMs = 4 * heartbeatMs }: WorkerOptions,
   { logger, meter }: { readonly logger: Logger; readonly meter: Meter },
-): { expectWake(wakeInMs: number | null): void; stop(): Promise<void> } {
+): Maintenance {
   const onError = (error: unknown): void => logger.debug({ worker: on.workerId(), error }, 'a maintenance round failed')
   const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, meter, onError })
-  const promoter = startPromoter({ db: on.db, logger, onError })
+  const promoter = startPromoter({ ...on, logger, onError })
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),
+    pausesChanged: () => promoter.wake(),
     async stop() {
       await Promise.all([reaper.stop(), promoter.stop()])
     },

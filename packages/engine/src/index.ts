@@ -37,6 +37,8 @@ export type {
   Worker,
   WorkerOptions,
 } from './protocol/foothold.ts'
+export type { Pause, PauseAnswer, PauseKind, PauseTarget } from './protocol/pauses.ts'
+export { PAUSE_KINDS } from './protocol/pauses.ts'
 export type { Reason } from './protocol/reasons.ts'
 export { REASONS } from './protocol/reasons.ts'
 export type { InputOf, OutputOf, StandardSchema } from './protocol/standard-schema.ts'

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { refusalOf, unexpectedAnswer, unreachable } from './api-error.ts'
 import { CancelAnswer } from './cancellation.ts'
 import { type EventConnection, openConnection } from './event-connection.ts'
+import { PauseList, type PauseView } from './pause.ts'
 import { ROUTES, type Route, relativePath } from './routes.ts'
 import { type Submission, SubmissionAnswer } from './submission.ts'
 import { type Priority, TaskDetail, TaskPage } from './task.ts'
@@ -50,6 +51,7 @@ export interface Client {
   cancel(id: string, options?: CallOptions & { readonly reason?: string | undefined }): Promise<CancelAnswer>
   resume(id: string, options?: CallOptions): Promise<void>
   workers(options?: CallOptions): Promise<readonly WorkerView[]>
+  pauses(options?: CallOptions): Promise<readonly PauseView[]>
   deadLetters(filter?: DeadLetterFilter, options?: CallOptions): Promise<TaskPage>
 }
 
@@ -112,6 +114,7 @@ export function createClient(options: ClientOptions): Client {
     tasks: (filter = {}, { signal } = {}) => call(ROUTES.tasks, TaskPage, { query: filter, signal }),
     deadLetters: (filter = {}, { signal } = {}) => call(ROUTES.deadLetters, TaskPage, { query: filter, signal }),
     workers: async ({ signal } = {}) => (await call(ROUTES.workers, WorkerList, { signal })).items,
+    pauses: async ({ signal } = {}) => (await call(ROUTES.pauses, PauseList, { signal })).items,
     cancel: (id, { reason, signal } = {}) => call(ROUTES.cancel, CancelAnswer, { id, body: { reason }, signal }),
     resume: (id, { signal } = {}) => call(ROUTES.resume, NOTHING, { id, signal }),
     events: (id, { after, signal } = {}) => {

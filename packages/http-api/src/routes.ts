@@ -7,6 +7,7 @@ export const ROUTES = {
   cancel: { method: 'POST', path: '/v1/tasks/:id/cancel' },
   resume: { method: 'POST', path: '/v1/tasks/:id/resume' },
   workers: { method: 'GET', path: '/v1/workers' },
+  pauses: { method: 'GET', path: '/v1/pauses' },
   deadLetters: { method: 'GET', path: '/v1/dead-letters' },
 } as const satisfies Record<string, Route>
 

@@ -26,6 +26,8 @@ export const TaskSummary = z.object({
   /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `person`. */
   waitingFor: z.string().nullable(),
   wakeAt: instant.nullable(),
+  /** What holds a task that has not ended: a pause of its agent or of its tenant. */
+  pausedBy: z.enum(['agent', 'tenant']).nullable(),
   errorCount: z.int(),
   crashCount: z.int(),
   handoverCount: z.int(),

@@ -1,5 +1,5 @@
 import { getJson, onTokenNeeded, pause } from './api.js'
-import { element, words } from './elements.js'
+import { duration, element, words } from './elements.js'
 import { taskList } from './task-list.js'
 import { showTask } from './task-view.js'
 
@@ -53,9 +53,12 @@ async function poll() {
 async function refresh() {
   try {
     const query = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value !== ''))
-    const [tasks, workers] = await Promise.all([getJson(`v1/tasks?${query}`), getJson('v1/workers')])
+    const [tasks, workers, pauses] = await Promise.all(
+      [`v1/tasks?${query}`, 'v1/workers', 'v1/pauses'].map((path) => getJson(path)),
+    )
     list.show(tasks.items, selectedId())
     byId('workers').textContent = workerLine(workers.items)
+    byId('pauses').replaceChildren(...pauses.items.map(pauseItem))
     connection.textContent = ''
   } catch (error) {
     connection.textContent = error.status === undefined ? 'No connection, trying again…' : error.message
@@ -68,6 +71,11 @@ function workerLine(workers) {
   const running = active.reduce((sum, worker) => sum + worker.running, 0)
   const places = active.reduce((sum, worker) => sum + worker.concurrency, 0)
   return `${active.length} ${active.length === 1 ? 'worker' : 'workers'}, ${running} of ${places} places taken`
+}
+
+function pauseItem({ kind, value, since, reason, by }) {
+  const why = [reason, by === null ? null : `(${by})`].filter((part) => part !== null).join(' ')
+  return element('li', {}, `${kind} ${value} is paused for ${duration(since, null)}${why === '' ? '' : `: ${why}`}`)
 }
 
 function askForToken() {

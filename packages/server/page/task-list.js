@@ -41,7 +41,8 @@ function fill(row, task) {
   const facts = [
     task.tenant,
     task.attempt > 1 ? `attempt ${task.attempt}` : null,
-    task.waitingFor === null ? null : `waits for ${words(task.waitingFor)}`,
+    task.pausedBy === null ? null : `${task.pausedBy} paused`,
+    task.waitingFor === null || task.waitingFor === 'pause' ? null : `waits for ${words(task.waitingFor)}`,
     task.lastReason === null || task.lastReason === 'completed' ? null : words(task.lastReason),
     task.cancelRequestedAt !== null && task.status === 'processing' ? 'cancel requested' : null,
     task.startedAt === null && task.finishedAt === null ? `queued ${duration(task.createdAt, null)}` : null,

@@ -12,7 +12,15 @@ import { requestIdOf } from './request-id.ts'
 import type { ServerEnv } from './server-env.ts'
 import type { ServerOptions } from './server-options.ts'
 import { submitRoute } from './submit-route.ts'
-import { cancelRoute, deadLettersRoute, resumeRoute, taskRoute, tasksRoute, workersRoute } from './task-routes.ts'
+import {
+  cancelRoute,
+  deadLettersRoute,
+  pausesRoute,
+  resumeRoute,
+  taskRoute,
+  tasksRoute,
+  workersRoute,
+} from './task-routes.ts'
 
 /**
  * The whole server as a value: `app.request('/v1/tasks')` in a test, `app.route('/foothold', …)` in a Hono app,
@@ -56,6 +64,7 @@ export function createServer(options: ServerOptions): Hono<ServerEnv> {
   app.on(ROUTES.cancel.method, ROUTES.cancel.path, cancelRoute(foothold))
   app.on(ROUTES.resume.method, ROUTES.resume.path, resumeRoute(foothold))
   app.on(ROUTES.workers.method, ROUTES.workers.path, workersRoute(foothold))
+  app.on(ROUTES.pauses.method, ROUTES.pauses.path, pausesRoute(foothold))
   app.on(ROUTES.deadLetters.method, ROUTES.deadLetters.path, deadLettersRoute(foothold))
 
   for (const [path, methods] of methodsByPath()) {

@@ -1,10 +1,10 @@
-import { CancelRequest, DeadLetterFilter, TaskFilter, type WorkerList } from '@foothold/http-api'
+import { CancelRequest, DeadLetterFilter, type PauseList, TaskFilter, type WorkerList } from '@foothold/http-api'
 import { type Foothold, FootholdError } from 'foothold'
 import type { Context } from 'hono'
 import { parsed, queryOf, taskIdOf } from './parse-request.ts'
 import { jsonBody } from './request-body.ts'
 import type { ServerEnv } from './server-env.ts'
-import { wireDetail, wirePage, wireWorker } from './wire-views.ts'
+import { wireDetail, wirePage, wirePause, wireWorker } from './wire-views.ts'
 
 type Handler = (context: Context<ServerEnv>) => Promise<Response>
 
@@ -43,6 +43,13 @@ export function resumeRoute(foothold: Foothold): Handler {
   return async (context) => {
     await foothold.resume(taskIdOf(context))
     return context.body(null, 204)
+  }
+}
+
+export function pausesRoute(foothold: Foothold): Handler {
+  return async (context) => {
+    const pauses: PauseList = { items: (await foothold.pauses()).map(wirePause) }
+    return context.json(pauses)
   }
 }
 

@@ -2,12 +2,13 @@ import type {
   AttemptView as WireAttempt,
   TaskDetail as WireDetail,
   TaskPage as WirePage,
+  PauseView as WirePause,
   StepView as WireStep,
   TaskSummary as WireSummary,
   WorkerView as WireWorker,
 } from '@foothold/http-api'
 import { toWireValue } from '@foothold/http-api'
-import type { AttemptView, Page, StepView, TaskDetail, TaskSummary, WorkerView } from 'foothold'
+import type { AttemptView, Page, Pause, StepView, TaskDetail, TaskSummary, WorkerView } from 'foothold'
 
 /** Engine values to wire values, field by field, so that nothing travels that the contract does not name. */
 
@@ -24,6 +25,7 @@ function wireSummary(task: TaskSummary): WireSummary {
     lastReason: task.lastReason,
     waitingFor: task.waitingFor,
     wakeAt: instant(task.wakeAt),
+    pausedBy: task.pausedBy,
     errorCount: task.errorCount,
     crashCount: task.crashCount,
     handoverCount: task.handoverCount,
@@ -62,6 +64,10 @@ export function wireWorker(worker: WorkerView): WireWorker {
     startedAt: worker.startedAt.toISOString(),
     lastHeartbeatAt: worker.lastHeartbeatAt.toISOString(),
   }
+}
+
+export function wirePause(pause: Pause): WirePause {
+  return { kind: pause.kind, value: pause.value, since: pause.since.toISOString(), reason: pause.reason, by: pause.by }
 }
 
 function wireStep(step: StepView): WireStep {

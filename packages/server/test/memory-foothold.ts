@@ -171,6 +171,9 @@ export function memoryFoothold(): MemoryFoothold {
     handle: (id: TaskId) => handleOf(id, false),
     sendSignal: () => Promise.reject(new Error('not used over HTTP')),
     why: () => Promise.reject(new Error('not used over HTTP')),
+    pause: () => Promise.reject(new Error('not used over HTTP')),
+    unpause: () => Promise.reject(new Error('not used over HTTP')),
+    pauses: async () => [],
     cancel,
     resume: async (id) => {
       called('resume', id)
@@ -288,6 +291,7 @@ function newDetail(agent: string, input: unknown, options: SubmitOptions): TaskD
     workerId: null,
     lastReason: null,
     waitingFor: null,
+    pausedBy: null,
     wakeAt: options.runAt ?? null,
     errorCount: 0,
     crashCount: 0,

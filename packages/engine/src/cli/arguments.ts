@@ -49,7 +49,9 @@ function isTopic(words: readonly string[], commands: readonly Command[]): boolea
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command {
   const [first = '', second] = words
-  const found = commands.find(({ name }) => name === first || name === `${first} ${second}`)
+  const found = commands.find(
+    ({ name, aliases = [] }) => name === first || name === `${first} ${second}` || aliases.includes(first),
+  )
   if (found !== undefined) return found
   const family = commands.filter(({ name }) => name.startsWith(`${first} `))
   if (family.length > 0) {

@@ -15,6 +15,8 @@ export interface ArgumentSpec {
 export interface Command {
   /** Its words: `migrate`, `tasks show`. */
   readonly name: string
+  /** Other words for the same. */
+  readonly aliases?: readonly string[]
   /** One line, in the list of commands. */
   readonly summary: string
   /** More for its own help: paragraphs. */

@@ -3,12 +3,15 @@ import { deadLetters } from './commands/dead-letters.ts'
 import { decide } from './commands/decide.ts'
 import { doctor } from './commands/doctor.ts'
 import { migrate } from './commands/migrate.ts'
+import { pause } from './commands/pause.ts'
+import { pauses } from './commands/pauses.ts'
 import { tasksCancel } from './commands/tasks-cancel.ts'
 import { tasksList } from './commands/tasks-list.ts'
 import { tasksRestart } from './commands/tasks-restart.ts'
 import { tasksResume } from './commands/tasks-resume.ts'
 import { tasksShow } from './commands/tasks-show.ts'
 import { tasksWatch } from './commands/tasks-watch.ts'
+import { unpause } from './commands/unpause.ts'
 import { why } from './commands/why.ts'
 import { worker } from './commands/worker.ts'
 import { workers } from './commands/workers.ts'
@@ -25,6 +28,9 @@ export const COMMANDS: readonly Command[] = [
   tasksRestart,
   decide,
   deadLetters,
+  pause,
+  unpause,
+  pauses,
   workers,
   why,
   doctor,

@@ -3,6 +3,7 @@ import { plainLine } from './plain-text.ts'
 
 /** `waiting for a person`, `dead_letter (step_failed)`: the status with the word that says most beside it. */
 export function statusText(task: TaskSummary): string {
+  if (task.pausedBy !== null) return `${task.status} (${task.pausedBy} paused)`
   switch (task.status) {
     case 'waiting':
       return `waiting (${plainLine(task.waitingFor ?? 'nothing')})`

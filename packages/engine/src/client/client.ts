@@ -4,9 +4,11 @@ import type { Foothold, TaskHandle } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { Database } from '../store/database.ts'
 import type { Notifier } from '../store/notify.ts'
+import { readPauses } from '../store/pauses.ts'
 import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
 import { createHandle, createResultHub } from './handle.ts'
 import { parseTaskId } from './new-id.ts'
+import { pause, unpause } from './pauses.ts'
 import { listTasks, requireReady } from './read.ts'
 import { sendSignal } from './send-signal.ts'
 import { cancelTask, decideEffect, restartTask, resumeTask } from './steer.ts'
@@ -46,6 +48,9 @@ export function createClient(dependencies: ClientDependencies): Client {
     resume: (id) => resumeTask(dependencies, id),
     restart: (id, options) => restartTask(dependencies, id, options),
     decide: (id, key, decision) => decideEffect(dependencies, id, key, decision),
+    pause: (target, options = {}) => pause(db, target, options),
+    unpause: (target) => unpause(db, target),
+    pauses: () => readPauses(db),
     tasks: (filter = {}) => listTasks(db, filter),
     async task(taskId) {
       const id = parseTaskId(taskId)

@@ -1,5 +1,6 @@
 import type { Agent, AgentRef, Signal } from './agent.ts'
 import type { Explanation } from './explain/explanation.ts'
+import type { Pause, PauseAnswer, PauseTarget } from './pauses.ts'
 import type { Queryable, TaskId } from './task-context.ts'
 import type { Page, Priority, TaskDetail, TaskEvent, TaskFilter, TaskState, TaskSummary, WorkerView } from './views.ts'
 
@@ -126,6 +127,16 @@ export interface Foothold {
   /** Begins again from a step: its result and those of all later steps are forgotten, effects included. */
   restart(id: TaskId, options: { readonly from: string }): Promise<RestartReport>
   decide(id: TaskId, key: string, decision: Decision): Promise<void>
+  /**
+   * Nothing of it is claimed any more, by any worker, and what runs is handed over after its current step; until
+   * `unpause`, whatever restarts. Submitting goes on. Paused already, the first pause stands.
+   */
+  pause(
+    target: PauseTarget,
+    options?: { readonly reason?: string | undefined; readonly by?: string | undefined },
+  ): Promise<PauseAnswer>
+  unpause(target: PauseTarget): Promise<{ readonly wasPaused: boolean }>
+  pauses(): Promise<readonly Pause[]>
 
   tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
   /** Null when there is none. */

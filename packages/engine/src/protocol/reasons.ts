@@ -5,6 +5,7 @@
 export const REASONS = [
   'completed',
   'graceful_shutdown',
+  'paused',
   'orphaned',
   'lease_lost',
   'cancelled',

@@ -32,6 +32,8 @@ export interface TaskSummary {
   /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `person`. */
   readonly waitingFor: string | null
   readonly wakeAt: Date | null
+  /** What holds a task that has not ended: a pause of its agent or of its tenant. */
+  readonly pausedBy: 'agent' | 'tenant' | null
   readonly errorCount: number
   readonly crashCount: number
   readonly handoverCount: number

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { pausesOf } from './pauses.ts'
 
 /**
  * CLAIM and the load behind it.
@@ -8,7 +9,9 @@ import type { Database } from './database.ts'
  * 3. LATERAL per handler rides tasks_pending in its order, whatever a million rows of other handlers lie before it.
  * 4. A task that another release is to have (yield_until) is passed over by the release that gave it up. Only tasks handed
  *    over within the last seconds are, so this walks past a handful of rows and never past a backlog.
- * 5. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
+ * 5. What is paused is not claimed, by this very statement: a paused agent's handlers are not looked at, a paused release
+ *    is no worker here, and what is left of a paused tenant at the head of the queue is passed over (store/pauses.ts).
+ * 6. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
  *    than the lock, and a step stored by the predecessor in between would run again.
  */
 
@@ -43,13 +46,15 @@ function claimText({ oldestFirst, suspects }: ClaimRequest): string {
     : `not suspect
           and (yield_until is null or yield_until <= foothold.clock() or left_release <> (select release from me))`
   return `
-    with me as materialized (
+    with ${PAUSED}, me as materialized (
       select release from foothold.workers
-      where id = $1 and status = 'active' and lease_until > foothold.clock() for key share),
+      where id = $1 and status = 'active' and lease_until > foothold.clock()
+        and release <> all ((select releases from paused)::text[]) for key share),
     c as materialized (
-      select t.id from unnest($3::text[]) h(handler) cross join lateral (
+      select t.id from ${HANDLERS} cross join lateral (
         select id from foothold.tasks
         where status = 'pending' and ${isOurs} and handler = h.handler and exists (select 1 from me)
+          and ${IS_FREE_TENANT}
         order by ${order} limit $4 for no key update skip locked) t
       limit $4)
     update foothold.tasks t set
@@ -60,10 +65,27 @@ function claimText({ oldestFirst, suspects }: ClaimRequest): string {
     returning t.id, t.attempt`
 }
 
-export async function hasSuspects(db: Database, handlers: readonly string[]): Promise<boolean> {
+const PAUSED = `paused as materialized (
+      select coalesce(array_agg(value) filter (where kind = 'agent'), '{}') as agents,
+        coalesce(array_agg(value) filter (where kind = 'tenant'), '{}') as tenants,
+        coalesce(array_agg(value) filter (where kind = 'release'), '{}') as releases
+      from foothold.pauses)`
+
+/** Behind coalesce(), whose outcome the planner does not guess: it takes a bare `<> all` for nearly none, and sorts them all. */
+const IS_FREE_TENANT = `coalesce(tenant <> all ((select tenants from paused)::text[]), true)`
+
+/** In the order in which they are given. */
+const HANDLERS = `(
+        select handler from unnest($3::text[]) with ordinality u(handler, n)
+        where split_part(handler, '@', 1) <> all ((select agents from paused)::text[]) order by n) h`
+
+/** None that is paused: a worker that clears its hands for one it may not claim would do nothing else any more. */
+export async function hasSuspects(db: Database, workerId: string, handlers: readonly string[]): Promise<boolean> {
   const rows = await db.run(
-    `select 1 from foothold.tasks where status = 'pending' and suspect and handler = any($1) limit 1`,
-    [handlers],
+    `select 1 from foothold.tasks t
+     where status = 'pending' and suspect and handler = any($2)
+       and not exists (${pausesOf({ handler: 't.handler', tenant: 't.tenant', release: '(select release from foothold.workers where id = $1)' })}) limit 1`,
+    [workerId, handlers],
     { doing: 'looking for suspects', patienceMs: 0 },
   )
   return rows.length > 0

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Database } from './database.ts'
+import { pausesOf } from './pauses.ts'
 
 /** What `foothold doctor` reads of the server and of the tables as a whole; judging is the caller's. */
 
@@ -176,13 +177,15 @@ export interface WorkFacts {
 export async function readWork(db: Database): Promise<WorkFacts> {
   const rows = await db.run<WorkFacts>(
     `with live as materialized (
-       select handlers from foothold.workers where status = 'active' and lease_until > foothold.clock()),
+       select handlers from foothold.workers w where status = 'active' and lease_until > foothold.clock()
+         and not exists (select 1 from foothold.pauses p where p.kind = 'release' and p.value = w.release)),
      unclaimed as (
-       select handler, count(*)::int as tasks,
+       select t.handler, count(*)::int as tasks,
          greatest(0, extract(epoch from foothold.clock() - min(run_at)))::float8 as "waitingSeconds"
-       from foothold.tasks
-       where status = 'pending' and not exists (select 1 from live where handler = any(live.handlers))
-       group by handler order by tasks desc limit 20)
+       from foothold.tasks t
+       where status = 'pending' and not exists (select 1 from live where t.handler = any(live.handlers))
+         and not exists (${pausesOf({ handler: 't.handler', tenant: 't.tenant' })})
+       group by t.handler order by tasks desc limit 20)
      select coalesce((select json_agg(unclaimed) from unclaimed), '[]') as unclaimed,
        (select count(*)::int from live) as "liveWorkers",
        array(select id from foothold.workers

@@ -51,6 +51,8 @@ export const INVARIANTS: readonly Invariant[] = [
       select t.id from foothold.tasks t
       where t.status = 'waiting' and case
         when t.wake_at is not null then t.wake_at < foothold.clock() - ${LATE}
+        -- Workers take it back within a second of the end of its tenant's pause.
+        when t.waiting_for = 'pause' then false
         when t.waiting_for = 'person' then not exists (
           select 1 from foothold.agent_steps s
           where s.task_id = t.id and s.kind = 'effect' and s.status in ('unknown', 'intent'))

@@ -130,6 +130,14 @@ export interface IntentWrite {
   readonly idempotencyKey: string
   /** The send's time limit and the receiver's lag: until then the request may still take effect. */
   readonly doubtForMs: number
+  readonly promise: EffectPromise
+}
+
+/** What its author said an unknown outcome means; stored for those who explain, the code itself decides. */
+export interface EffectPromise {
+  /** Counted from the step's start: so long the same request goes out again under the same key. */
+  readonly keyWindowMs: number | null
+  readonly onDoubt: 'find' | 'repeat' | 'stop' | 'ask'
 }
 
 /** INTENT: committed before the request leaves. Not inserted: a row stands already, read it. */
@@ -142,8 +150,10 @@ export async function storeIntent(
   const rows = await db.run<{ held: boolean; inserted: boolean }>(
     `with f as materialized (select t.id from foothold.tasks t where ${FENCE} for no key update),
      i as (
-       insert into foothold.agent_steps (task_id, key, kind, version, status, tries, attempt, worker_id, idempotency_key, request, doubt_until, started_at)
-       select f.id, $4, 'effect', $5, 'intent', $6, $2, $3, $7, $8::json, foothold.clock() + $9 * interval '1 ms', foothold.clock() from f
+       insert into foothold.agent_steps (task_id, key, kind, version, status, tries, attempt, worker_id, idempotency_key, request, doubt_until,
+         on_doubt, key_until, started_at)
+       select f.id, $4, 'effect', $5, 'intent', $6, $2, $3, $7, $8::json, foothold.clock() + $9 * interval '1 ms',
+         $10, foothold.clock() + $11::float8 * interval '1 ms', foothold.clock() from f
        on conflict do nothing returning 1)
      select exists (select 1 from f) as held, exists (select 1 from i) as inserted`,
     [
@@ -156,6 +166,8 @@ export async function storeIntent(
       intent.idempotencyKey,
       intent.request,
       intent.doubtForMs,
+      intent.promise.onDoubt,
+      intent.promise.keyWindowMs,
     ],
     options,
   )
@@ -172,7 +184,8 @@ export async function takeOverIntent(
   const rows = await db.run(
     `with f as materialized (select t.id from foothold.tasks t where ${FENCE} for no key update)
      update foothold.agent_steps s set status = 'intent', attempt = $2, worker_id = $3, tries = $5, idempotency_key = $6, request = $8::json,
-       retryable = true, error = null, due_at = null, doubt_until = foothold.clock() + $7 * interval '1 ms'
+       retryable = true, error = null, due_at = null, doubt_until = foothold.clock() + $7 * interval '1 ms',
+       on_doubt = $9, key_until = s.started_at + $10::float8 * interval '1 ms'
      from f where s.task_id = f.id and s.key = $4 and s.status in ('intent', 'failed')
      returning s.key`,
     [
@@ -184,6 +197,8 @@ export async function takeOverIntent(
       intent.idempotencyKey,
       intent.doubtForMs,
       intent.request,
+      intent.promise.onDoubt,
+      intent.promise.keyWindowMs,
     ],
     options,
   )

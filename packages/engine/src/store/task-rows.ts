@@ -9,6 +9,7 @@ import {
   type TaskSummary,
   type WorkerView,
 } from '../protocol/views.ts'
+import { pausesOf } from './pauses.ts'
 
 /**
  * From rows to views. Times are read through `new Date`: an application may have told `pg` to leave them as text, or they
@@ -31,6 +32,7 @@ export interface TaskRow {
   readonly lastReason: string | null
   readonly waitingFor: string | null
   readonly wakeAt: Time | null
+  readonly pausedBy: 'agent' | 'tenant' | null
   readonly retryCount: number
   readonly crashCount: number
   readonly handoverCount: number
@@ -40,8 +42,10 @@ export interface TaskRow {
   readonly finishedAt: Time | null
 }
 
-export const TASK_COLUMNS = `
+export const TASK_COLUMNS: string = `
   t.id, t.agent, t.handler, t.status, t.priority, t.tenant, t.attempt, t.worker_id as "workerId", t.last_reason as "lastReason",
+  case when t.status in ('pending', 'processing', 'waiting') then
+    (select kind from (${pausesOf({ handler: 't.handler', tenant: 't.tenant' })}) h order by kind limit 1) end as "pausedBy",
   t.waiting_for as "waitingFor", t.wake_at as "wakeAt", t.retry_count as "retryCount", t.crash_count as "crashCount",
   t.handover_count as "handoverCount", t.cancel_requested_at as "cancelRequestedAt", t.created_at as "createdAt",
   t.started_at as "startedAt", t.finished_at as "finishedAt"`
@@ -59,6 +63,7 @@ export function summaryOf(row: TaskRow): TaskSummary {
     lastReason: row.lastReason,
     waitingFor: row.waitingFor,
     wakeAt: dateOrNull(row.wakeAt),
+    pausedBy: row.pausedBy,
     errorCount: row.retryCount,
     crashCount: row.crashCount,
     handoverCount: row.handoverCount,

@@ -1,6 +1,7 @@
 import type { TaskFacts } from '../protocol/explain/task-facts.ts'
 import type { TaskStatus } from '../protocol/views.ts'
 import type { Database } from './database.ts'
+import { type PauseRow, pauseOf, pausesOf } from './pauses.ts'
 import { dateOrNull, decodeOrNull, storedErrorOf } from './task-rows.ts'
 import { STARTED_CHANNEL } from './watch-tasks.ts'
 
@@ -9,39 +10,41 @@ const TASKS_BEFORE_MAX = 1_000
 /** Among so many of the newest tasks the last success of an agent is looked for: `completed` has no index. */
 const NEWEST_MAX = 1_000
 const RELEASES_MAX = 50
-/** Workers' clocks do not matter: a follow-up's id is made by the statement that ends its parent. */
-const FOLLOW_UP_WITHIN = `interval '1 minute'`
 
 type Time = Date | string
 
 /** JSON carries times as text. */
 interface FactsRow
-  extends Omit<TaskFacts, 'now' | 'claimedAt' | 'runAt' | 'failedStep' | 'worker' | 'steps' | 'releases'> {
+  extends Omit<
+    TaskFacts,
+    'now' | 'claimedAt' | 'runAt' | 'failedStep' | 'worker' | 'pauses' | 'begun' | 'steps' | 'releases'
+  > {
   readonly now: Time
   readonly claimedAt: Time | null
   readonly runAt: Time
   readonly error: string | null
   readonly worker: { readonly status: string; readonly lastHeartbeatAt: Time; readonly isLeaseGood: boolean } | null
-  readonly steps: readonly (Omit<TaskFacts['steps'][number], 'dueAt' | 'doubtUntil'> & {
+  readonly steps: readonly (Omit<TaskFacts['steps'][number], 'dueAt' | 'doubtUntil' | 'keyUntil'> & {
     readonly dueAt: Time | null
     readonly doubtUntil: Time | null
+    readonly keyUntil: Time | null
   })[]
+  readonly pauses: readonly PauseRow[]
+  readonly begun: readonly { readonly key: string; readonly isInThisAttempt: boolean; readonly at: Time }[]
   readonly releasesOfAttempts: readonly { readonly attempt: number; readonly release: string }[]
   readonly releasesSeen: readonly { readonly release: string; readonly at: Time }[]
   readonly successes: readonly { readonly release: string; readonly lastAt: Time }[]
   readonly followUp: { readonly id: string; readonly status: TaskStatus } | null
 }
 
-/** Ids are in the order of time: those made from this moment on are above it. */
-const idAt = (time: string): string =>
-  `(lpad(to_hex((extract(epoch from ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`
-
 /** Null: there is no such task. */
 export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts | null> {
   const rows = await db.run<FactsRow>(
-    `with live as materialized (
-       select handlers, greatest(0, concurrency - running) as free from foothold.workers
-       where status = 'active' and lease_until > foothold.clock())
+    `with alive as materialized (
+       select handlers, greatest(0, concurrency - running) as free, release,
+         exists (select 1 from foothold.pauses p where p.kind = 'release' and p.value = w.release) as is_paused
+       from foothold.workers w where status = 'active' and lease_until > foothold.clock()),
+     live as materialized (select handlers, free from alive where not is_paused)
      select foothold.clock() as now, t.max_crashes as "crashesMax", t.crashes_total as "crashesTotal", t.suspect as "isSuspect", t.handler,
        t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt", t.deadline_ms is null as "isDeadlineFixed",
        (select p.error::text from foothold.task_payloads p where p.task_id = t.id) as error,
@@ -50,17 +53,20 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
         from foothold.workers w where w.id = t.worker_id) as worker,
        (select count(*)::int from live where t.handler = any(handlers)) as "liveWorkers",
        (select coalesce(sum(free), 0)::int from live where t.handler = any(handlers)) as "freeSlots",
-       (select count(*)::int from live) as "liveWorkersInAll",
+       (select count(*)::int from alive) as "liveWorkersInAll",
+       coalesce((select json_agg(h) from (${pausesOf({ handler: 't.handler', tenant: 't.tenant' })} order by kind) h), '[]') as pauses,
+       array(select distinct release from alive where is_paused and t.handler = any(handlers) order by release) as "pausedReleases",
        (select count(*)::int from (
           select 1 from foothold.tasks o
           where t.status = 'pending' and o.status = 'pending' and not o.suspect and o.handler = t.handler
             and (o.priority, o.run_at, o.id) < (t.priority, t.run_at, t.id) limit ${TASKS_BEFORE_MAX}) b) as "tasksBefore",
        array(select g.name from foothold.signals g where g.task_id = t.id and g.consumed_by is null order by g.id limit 20) as "unconsumedSignals",
        coalesce((select json_agg(json_build_object('key', s.key, 'isRetryable', s.retryable, 'refusals', s.refusals,
-                                                   'dueAt', s.due_at, 'doubtUntil', s.doubt_until) order by s.started_at, s.key)
+                                                   'dueAt', s.due_at, 'doubtUntil', s.doubt_until,
+                                                   'onDoubt', s.on_doubt, 'keyUntil', s.key_until) order by s.started_at, s.key)
                  from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
-       coalesce((select json_agg(json_build_object('key', b.key, 'isInThisAttempt', b.attempt = t.attempt and t.status = 'processing') order by b.first)
-                 from (select c.key, max(c.attempt) as attempt, min(c.id) as first from foothold.stream_chunks c
+       coalesce((select json_agg(json_build_object('key', b.key, 'isInThisAttempt', b.attempt = t.attempt and t.status = 'processing', 'at', b.at) order by b.first)
+                 from (select c.key, max(c.attempt) as attempt, min(c.id) as first, min(c.created_at) as at from foothold.stream_chunks c
                        where c.task_id = t.id and c.channel = '${STARTED_CHANNEL}' and t.status not in ('completed', 'cancelled')
                          and not exists (select 1 from foothold.agent_steps s
                                          where s.task_id = c.task_id and s.key = c.key and s.status in ('completed', 'unknown'))
@@ -77,9 +83,7 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
             join foothold.attempts a on a.task_id = n.id and a.attempt = n.attempt join foothold.workers w on w.id = a.worker_id
           where n.agent = t.agent and n.status = 'completed' group by w.release) r), '[]') as successes,
        (select json_build_object('id', f.id, 'status', f.status) from foothold.tasks f
-        where t.status = 'dead_letter' and f.parent_id = t.id
-          and f.id between ${idAt(`t.finished_at - ${FOLLOW_UP_WITHIN}`)} and ${idAt(`t.finished_at + ${FOLLOW_UP_WITHIN}`)}
-        order by f.id desc limit 1) as "followUp"
+        where f.parent_id = t.id order by f.id desc limit 1) as "followUp"
      from foothold.tasks t where t.id = $1`,
     [id],
     { doing: 'asking why a task stands where it stands' },
@@ -88,7 +92,7 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
 }
 
 function factsOf(row: FactsRow): TaskFacts {
-  const { worker, steps, error, releasesOfAttempts, releasesSeen, successes, ...rest } = row
+  const { worker, steps, pauses, begun, error, releasesOfAttempts, releasesSeen, successes, ...rest } = row
   return {
     ...rest,
     now: new Date(row.now),
@@ -96,7 +100,14 @@ function factsOf(row: FactsRow): TaskFacts {
     claimedAt: dateOrNull(row.claimedAt),
     failedStep: stepBlamedBy(error),
     worker: worker === null ? null : { ...worker, lastHeartbeatAt: new Date(worker.lastHeartbeatAt) },
-    steps: steps.map((step) => ({ ...step, dueAt: dateOrNull(step.dueAt), doubtUntil: dateOrNull(step.doubtUntil) })),
+    pauses: pauses.map(pauseOf),
+    begun: begun.map((step) => ({ ...step, at: new Date(step.at) })),
+    steps: steps.map((step) => ({
+      ...step,
+      dueAt: dateOrNull(step.dueAt),
+      doubtUntil: dateOrNull(step.doubtUntil),
+      keyUntil: dateOrNull(step.keyUntil),
+    })),
     releases: {
       ofAttempts: releasesOfAttempts,
       firstSeen: releasesSeen.map(({ release, at }) => ({ release, at: new Date(at) })),

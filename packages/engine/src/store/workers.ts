@@ -1,4 +1,5 @@
 import type { Database, RunOptions } from './database.ts'
+import { pausesOf } from './pauses.ts'
 
 /** The workers table: signs of life, and the verdict that one is lost. A lost worker never becomes active again. */
 
@@ -74,11 +75,12 @@ export const HEARTBEAT = `
   where id = $1 and status in ('active', 'draining')
   returning status`
 
-/** PING: what this worker holds in the database's eyes; also how it learns of cancels and signals. */
-export const PING = `
-  select id, attempt, claim_id as "claimId", wake_seq as "wakeSeq",
-         cancel_requested_at is not null as "isCancelRequested"
-  from foothold.tasks where worker_id = $1 and status = 'processing'`
+/** PING: what this worker holds in the database's eyes; also how it learns of cancels, signals and pauses. */
+export const PING: string = `
+  select t.id, t.attempt, t.claim_id as "claimId", t.wake_seq as "wakeSeq",
+         t.cancel_requested_at is not null as "isCancelRequested",
+         exists (${pausesOf({ handler: 't.handler', tenant: 't.tenant', release: '(select release from foothold.workers where id = $1)' })}) as "isPaused"
+  from foothold.tasks t where t.worker_id = $1 and t.status = 'processing'`
 
 export interface PingRow {
   readonly id: string
@@ -86,6 +88,7 @@ export interface PingRow {
   readonly claimId: string | null
   readonly wakeSeq: number
   readonly isCancelRequested: boolean
+  readonly isPaused: boolean
 }
 
 /** What the database counts as held by this worker. */

@@ -87,7 +87,7 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     }
     if (Date.now() - suspectsSeenAtMs > SUSPECTS_EVERY_MS) {
       suspectsSeenAtMs = Date.now()
-      isClearing = await hasSuspects(db, options.handlers)
+      isClearing = await hasSuspects(db, options.workerId(), options.handlers)
     }
     if (isClearing) {
       if (!isIdle()) return false

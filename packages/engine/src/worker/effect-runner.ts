@@ -7,7 +7,7 @@ import { type Failure, failureOf, type RetryDecision } from '../protocol/failure
 import type { Reason } from '../protocol/reasons.ts'
 import type { Effect, EffectContext, FindableEffect, StoppingEffect } from '../protocol/task-context.ts'
 import type { LoadedStep } from '../store/claim.ts'
-import { readStep, storeIntent, takeOverIntent } from '../store/steps.ts'
+import { type EffectPromise, readStep, storeIntent, takeOverIntent } from '../store/steps.ts'
 import type { Execution } from './execution.ts'
 import {
   backOffLeft,
@@ -184,6 +184,7 @@ class EffectRunner {
         request: this.#request,
         idempotencyKey,
         doubtForMs: this.#doubtForMs,
+        promise: promiseOf(this.#effect),
       },
       this.#execution.statement('storing an intent'),
     )
@@ -277,7 +278,14 @@ class EffectRunner {
     const isTaken = await takeOverIntent(
       services.db,
       fence,
-      { key: this.#key, tries: this.progress.tries + 1, idempotencyKey, request, doubtForMs: this.#doubtForMs },
+      {
+        key: this.#key,
+        tries: this.progress.tries + 1,
+        idempotencyKey,
+        request,
+        doubtForMs: this.#doubtForMs,
+        promise: promiseOf(this.#effect),
+      },
       this.#execution.statement('taking over an intent'),
     )
     if (!isTaken) {
@@ -366,6 +374,12 @@ class EffectRunner {
       detail: `${this.#key}: nobody can know whether it happened; a person is asked`,
     })
   }
+}
+
+/** As `#settleDoubt` acts on it. */
+function promiseOf(effect: AnyEffect): EffectPromise {
+  if (effect.onDoubt !== undefined) return { keyWindowMs: null, onDoubt: effect.onDoubt }
+  return { keyWindowMs: effect.keyWindowMs ?? null, onDoubt: effect.find === undefined ? 'ask' : 'find' }
 }
 
 /**

@@ -44,7 +44,7 @@ const REFUSALS_MAX = 10
 /** How long results that are being stored may hold up a handover at the grace's end. */
 const LAST_WRITES_MS = 300
 
-export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'deadline' | 'database_error'
+export type StopReason = 'lease_lost' | 'cancelled' | 'graceful_shutdown' | 'paused' | 'deadline' | 'database_error'
 
 type Ending =
   | { readonly kind: 'returned'; readonly output: unknown }
@@ -118,7 +118,8 @@ export class Execution {
   #wakeSeq: number
   #signals: LoadedSignal[]
   #parking: Promise<void> | null = null
-  #isDraining = false
+  /** Why no new step starts. */
+  #draining: 'graceful_shutdown' | 'paused' | null = null
   #quiet: NodeJS.Timeout | null = null
   #deadline: NodeJS.Timeout | null = null
   #isSettling = false
@@ -217,8 +218,8 @@ export class Execution {
   }
 
   /** No new step starts; when none runs any more, the task is handed over. */
-  drain(): void {
-    this.#isDraining = true
+  drain(reason: 'graceful_shutdown' | 'paused'): void {
+    this.#draining ??= reason
     this.#checkSoon()
   }
 
@@ -264,7 +265,7 @@ export class Execution {
   async enter(key: string): Promise<void> {
     while (this.#parking !== null) await this.#parking
     this.#throwIfEnded()
-    if (this.#isDraining) await this.park({ key, kind: 'drain', dueAtMs: null, reason: null, detail: null })
+    if (this.#draining !== null) await this.park({ key, kind: 'drain', dueAtMs: null, reason: null, detail: null })
     this.#inFlight += 1
   }
 
@@ -421,7 +422,7 @@ export class Execution {
 
   #check(): void {
     if (this.#ending !== null || this.#inFlight > 0 || this.#parking !== null) return
-    if (this.#isDraining) return this.stop('graceful_shutdown')
+    if (this.#draining !== null) return this.stop(this.#draining)
     if (this.#branches.size === 0) return
     this.#parking = this.#tryPark()
       // Unless the failed statement has ended the attempt itself.
@@ -508,6 +509,7 @@ export class Execution {
       case 'deadline':
         return this.#settlement.deadLetter(DEADLINE, this.#standing())
       case 'graceful_shutdown':
+      case 'paused':
         // What has been answered must not be handed over as a doubt.
         await this.#until(() => this.#writes === 0, LAST_WRITES_MS)
         return this.#settlement.handOver(reason)

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import pg from 'pg'
 import { monotonicMs, wallMs } from '../lifecycle/clock.ts'
 import { sleep } from '../lifecycle/sleep.ts'
+import { PAUSES_CHANNEL } from '../store/pauses.ts'
 import { HEARTBEAT, PENDING_CHANNEL, PING, type PingRow } from '../store/workers.ts'
 import type { FromThread, HeartbeatSettings, Sent, ToThread } from './heartbeat.ts'
 
@@ -77,8 +78,13 @@ async function ping(client: pg.Client): Promise<void> {
 /** One session's life: until it breaks or the worker stops. */
 async function live(client: pg.Client): Promise<void> {
   await client.connect()
-  client.on('notification', ({ payload }) => tell({ kind: 'pending', handler: payload ?? '' }))
-  await client.query(`listen ${PENDING_CHANNEL}`)
+  client.on('notification', ({ channel, payload }) => {
+    if (channel === PENDING_CHANNEL) return tell({ kind: 'pending', handler: payload ?? '' })
+    tell({ kind: 'pauses' })
+    // The next ping says which running tasks it is about.
+    waking.abort()
+  })
+  await client.query(`listen ${PENDING_CHANNEL}; listen ${PAUSES_CHANNEL}`)
   let beatDueMs = 0
   while (!stopping.signal.aborted) {
     waking = new AbortController()

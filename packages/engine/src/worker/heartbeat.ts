@@ -31,6 +31,8 @@ export type FromThread =
   | { readonly kind: 'fenced'; readonly workerId: string }
   | { readonly kind: 'ping'; readonly workerId: string; readonly sent: Sent; readonly rows: readonly PingRow[] }
   | { readonly kind: 'pending'; readonly handler: string }
+  /** Something was paused, or is not any more. */
+  | { readonly kind: 'pauses' }
   | { readonly kind: 'trouble'; readonly message: string }
   | { readonly kind: 'recovered' }
 

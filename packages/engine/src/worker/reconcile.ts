@@ -19,6 +19,8 @@ export interface Verdict {
   /** Run here, but not held any more. */
   readonly lost: readonly AttemptId[]
   readonly cancelled: readonly AttemptId[]
+  /** A person has paused what they belong to. */
+  readonly paused: readonly AttemptId[]
   readonly woken: readonly (AttemptId & { readonly wakeSeq: number })[]
   /** Claimed by us in a claim whose answer was lost. */
   readonly adopt: readonly AttemptId[]
@@ -41,14 +43,20 @@ export function judgePing(ping: {
   const held = new Map(ping.rows.map((row) => [nameOf(row), row]))
   const lost: AttemptId[] = []
   const cancelled: AttemptId[] = []
+  const paused: AttemptId[] = []
   const woken: (AttemptId & { readonly wakeSeq: number })[] = []
   for (const known of ping.known) {
     const row = held.get(nameOf(known))
     held.delete(nameOf(known))
     if (known.isSettling || known.sinceMs > ping.sentMs) continue
-    if (row === undefined) lost.push(known)
-    else if (row.isCancelRequested) cancelled.push(known)
-    else woken.push(row)
+    if (row === undefined) {
+      lost.push(known)
+    } else if (row.isCancelRequested) {
+      cancelled.push(known)
+    } else {
+      woken.push(row)
+      if (row.isPaused) paused.push(known)
+    }
   }
 
   const adopt: PingRow[] = []
@@ -60,7 +68,7 @@ export function judgePing(ping: {
     else if (ping.strangersBefore.has(name)) handBack.push(row)
     else strangers.add(name)
   }
-  return { lost, cancelled, woken, adopt, handBack, strangers }
+  return { lost, cancelled, paused, woken, adopt, handBack, strangers }
 }
 
 export function nameOf(row: AttemptId): string {

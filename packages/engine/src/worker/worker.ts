@@ -67,6 +67,8 @@ export interface WorkerDeps {
 
 export interface Maintenance extends Background {
   expectWake(wakeInMs: number | null): void
+  /** Something was paused, or is not any more. */
+  pausesChanged(): void
 }
 
 export function createWorker(deps: WorkerDeps): Worker {
@@ -278,7 +280,8 @@ class TaskWorker implements Worker {
   #onSettled(task: LoadedTask, execution: Execution, settled: Settled): Settled {
     this.#executions.delete(nameOf(task))
     this.#deps.meter.attemptEnded(task.agent, settled)
-    if (settled.kind === 'handed_over') this.#handedOver.push(task.id as TaskId)
+    // What a pause hands over is no matter of this worker's end.
+    if (settled.kind === 'handed_over' && this.#status !== 'active') this.#handedOver.push(task.id as TaskId)
     const fields = { task: task.id, agent: task.agent, attempt: task.attempt, worker: execution.fence.workerId }
     const reason = settled.kind === 'dead_letter' ? { reason: settled.reason } : {}
     const level = settled.kind === 'dead_letter' || settled.kind === 'lost' ? 'warn' : 'info'
@@ -329,6 +332,10 @@ class TaskWorker implements Worker {
       case 'pending':
         if (this.#handlers.has(message.handler)) this.#running.claims.wake()
         return
+      case 'pauses':
+        this.#running.claims.wake()
+        this.#running.maintenance.pausesChanged()
+        return
       case 'trouble':
         this.#deps.logger.warn({ worker: this.#id, message: message.message }, 'heartbeat has lost the database')
         return
@@ -358,6 +365,7 @@ class TaskWorker implements Worker {
     const executionOf = (attempt: AttemptId): Execution | undefined => this.#executions.get(nameOf(attempt))?.execution
     for (const attempt of verdict.lost) executionOf(attempt)?.stop('lease_lost')
     for (const attempt of verdict.cancelled) executionOf(attempt)?.stop('cancelled')
+    for (const attempt of verdict.paused) executionOf(attempt)?.drain('paused')
     for (const attempt of verdict.woken) {
       executionOf(attempt)
         ?.refresh(attempt.wakeSeq)
@@ -449,7 +457,7 @@ class TaskWorker implements Worker {
     this.#status = 'draining'
     logger.info({ worker: this.#id, running: this.#executions.size }, 'drain started')
     const told = markDraining(db, this.#id, this.#graceLeftMs()).catch((error: unknown) => this.#onTrouble(error))
-    for (const { execution } of this.#executions.values()) execution.drain()
+    for (const { execution } of this.#executions.values()) execution.drain('graceful_shutdown')
 
     await this.#withinGrace(Promise.all([claims.stop(), told, maintenance.stop()]))
     await this.#withinGrace(this.#allEnded())

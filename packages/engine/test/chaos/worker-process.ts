@@ -14,6 +14,7 @@ export interface WorkerProcessSettings {
   readonly heartbeatMs?: number
   readonly leaseMs?: number
   readonly graceMs?: number
+  readonly release?: string
 }
 
 const settings = JSON.parse(process.argv[2] as string) as WorkerProcessSettings
@@ -28,11 +29,20 @@ const foothold = await connect(settings.url, {
     error: (fields, message) => tell({ message, ...fields }),
   },
 })
-const { url, receiver, pauseMs = 0, heartbeatMs = 200, leaseMs = 1_000, concurrency = 10, graceMs = 2_000 } = settings
+const {
+  url,
+  receiver,
+  pauseMs = 0,
+  heartbeatMs = 200,
+  leaseMs = 1_000,
+  concurrency = 10,
+  graceMs = 2_000,
+  release,
+} = settings
 // A parent that is gone must not leave a worker behind.
 const orphaned = (): never => process.exit(3)
 process.on('disconnect', orphaned)
 const agents = [ledgerAgent(settings.ledgerUrl ?? url, { receiver, pauseMs, onStep: (step) => tell({ step }) })]
-await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs }).run()
+await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs, release }).run()
 process.off('disconnect', orphaned)
 process.disconnect?.()

@@ -290,3 +290,31 @@ test('workers are listed while they live, the others on demand', async () => {
   expect(gone.stderr).toContain('1 that stopped or were lost are not shown: --all')
   expect(all.json()).toMatchObject({ items: [{ id: worker.id, status: 'stopped' }] })
 })
+
+test('what is paused is shown wherever a person looks, and goes on when told so', async () => {
+  const world = await cliWorld()
+  await world.worker([agentOf(async () => 'готово')], { release: 'r42' })
+  const first = await world.cli('pause', '--agent', 'test', '--reason', 'CRM недоступна', '--by', 'анна')
+  const release = await world.cli('pause', '--release', 'r42', '--json')
+  const misspelt = await world.cli('pause', '--agent', 'tset')
+  const { id } = await world.foothold.submit('test', 1)
+
+  const [listed, workers, tasks, why, doctor] = await Promise.all(
+    [['pauses'], ['workers'], ['tasks', 'list'], ['why', id], ['doctor']].map((argv) => world.cli(...argv)),
+  )
+  const again = await Promise.all(['test', 'tset'].map((name) => world.cli('unpause', '--agent', name)))
+  const ended = await world.cli('resume-agent', '--release', 'r42')
+  const nothing = await world.cli('unpause', '--release', 'r42')
+
+  const text = /agent test has been paused for \d+ m?s: CRM недоступна \(анна\)/
+  for (const answer of [first, listed, why, doctor]) expect(answer?.stdout).toMatch(text)
+  expect(workers?.stderr).toMatch(text)
+  expect(workers?.stdout).toContain('active (paused)')
+  expect(tasks?.stdout).toContain('pending (agent paused)')
+  expect(why?.stdout).toContain('foothold unpause --agent test')
+  expect(release.json()).toMatchObject({ kind: 'release', value: 'r42', isKnown: true })
+  expect(misspelt.stderr).toContain('Did you mean "test"? Then: foothold unpause --agent tset')
+  expect(again.map(({ stdout }) => stdout)).toEqual(['agent test goes on.\n', 'agent tset goes on.\n'])
+  expect([ended.code, nothing.code]).toEqual([0, 1])
+  await world.foothold.handle(id).result({ timeoutMs: 10_000 })
+})

@@ -31,6 +31,11 @@ const MISTAKES: readonly [string, readonly string[]][] = [
   ['worker ./нет-такого.js', ['There is no module "./нет-такого.js"']],
   ['worker нет-такого-пакета', ['does not exist, and no package is called so']],
   ['worker ./packages/engine/src/protocol/names.ts', ['exports no agent, but check']],
+  ['pause', ['Give one of --agent <name>, --tenant <tenant> and --release <label>.']],
+  ['pause --agent a --release r', ['Give one of --agent']],
+  ['resume-agent', ['Give one of --agent']],
+  ['unpuase --agent a', ['Did you mean "unpause"?']],
+  ['pause support', ['is one word too many for pause']],
   ['workers --url тайный-адрес', ['is not the address of a PostgreSQL database']],
 ]
 

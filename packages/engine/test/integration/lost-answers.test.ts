@@ -102,7 +102,8 @@ describe.for(['before', 'after'] as const)('when the connection breaks %s the st
     const { client, hand, db } = cut.world
     const { id } = await client.submit(support, { text: 'а' })
     const fence = await hand.claim(id)
-    const intent = { key: 'e', version: 1, tries: 1, request: '{}', idempotencyKey: 'k', doubtForMs: 0 }
+    const promise = { keyWindowMs: null, onDoubt: 'ask' } as const
+    const intent = { key: 'e', version: 1, tries: 1, request: '{}', idempotencyKey: 'k', doubtForMs: 0, promise }
     await storeIntent(db, fence, intent, { doing: 'testing' })
     await hand.park(fence, { waitingFor: 'person' })
     cut.proxy.cutNext('refusals = s.refusals', when)

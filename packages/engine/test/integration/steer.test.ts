@@ -33,7 +33,16 @@ async function deadLetter(world: World): Promise<Fence & { id: TaskId }> {
 
 async function waitsForPerson(world: World): Promise<Fence & { id: TaskId }> {
   const fence = await processing(world)
-  const intent = { key: 'tool_call:1', version: 1, tries: 1, request: '{}', idempotencyKey: 'k', doubtForMs: 1_000 }
+  const promise = { keyWindowMs: null, onDoubt: 'ask' } as const
+  const intent = {
+    key: 'tool_call:1',
+    version: 1,
+    tries: 1,
+    request: '{}',
+    idempotencyKey: 'k',
+    doubtForMs: 1_000,
+    promise,
+  }
   await storeIntent(world.db, fence, intent, options)
   await world.hand.step(fence, { key: 'tool_call:1', kind: 'effect', status: 'unknown' })
   await world.hand.park(fence, { waitingFor: 'person', reason: 'effect_unknown' })

@@ -1,6 +1,8 @@
 import { fromNow } from '../../protocol/explain/durations.ts'
+import type { Pause } from '../../protocol/pauses.ts'
 import type { WorkerView } from '../../protocol/views.ts'
 import type { Command } from '../command.ts'
+import { pauseLine } from '../pause-line.ts'
 import { plainLine } from '../plain-text.ts'
 import { tableLines } from '../table.ts'
 
@@ -11,10 +13,10 @@ export const workers: Command = {
   options: { all: { about: 'those too that have stopped or were lost' } },
   async run({ flags }, { out, isJson, connect }) {
     const { foothold, now } = await connect()
-    const known = await foothold.workers()
+    const [known, pauses] = await Promise.all([foothold.workers(), foothold.pauses()])
     const shown = flags.has('all') ? known : known.filter(isAlive)
     if (isJson) {
-      out.document({ items: shown })
+      out.document({ items: shown, pauses })
       return 0
     }
     if (shown.length === 0) out.note('No live workers. Start one: foothold worker <module>')
@@ -23,7 +25,7 @@ export const workers: Command = {
         ['WORKER', 'STATUS', 'RUNNING', 'HEARTBEAT', 'STARTED', 'RELEASE', 'HANDLERS'],
         shown.map((worker) => [
           plainLine(worker.id),
-          worker.status,
+          isPaused(worker, pauses) ? `${worker.status} (paused)` : worker.status,
           `${worker.running}/${worker.concurrency}`,
           fromNow(worker.lastHeartbeatAt, now),
           fromNow(worker.startedAt, now),
@@ -33,6 +35,7 @@ export const workers: Command = {
       )
       for (const line of [out.paint('dim', head), ...rows]) out.line(line)
     }
+    for (const pause of pauses) out.note(pauseLine(pause, now))
     const hidden = known.length - shown.length
     if (hidden > 0) out.note(`${hidden} that stopped or were lost are not shown: --all`)
     return 0
@@ -41,4 +44,9 @@ export const workers: Command = {
 
 function isAlive(worker: WorkerView): boolean {
   return worker.status === 'active' || worker.status === 'draining'
+}
+
+/** Its release: it claims nothing. A paused agent or tenant is named below the list. */
+function isPaused({ release }: WorkerView, pauses: readonly Pause[]): boolean {
+  return pauses.some(({ kind, value }) => kind === 'release' && value === release)
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../../store/database.ts'
 import {
+  readClock,
   readClockShiftSeconds,
   readServer,
   readTableSizes,
@@ -9,12 +10,13 @@ import {
 } from '../../store/doctor.ts'
 import { findViolations, INVARIANTS } from '../../store/invariants.ts'
 import { schemaVersion } from '../../store/migrate.ts'
+import { readPauses } from '../../store/pauses.ts'
 import { complaintOf } from '../complaint.ts'
 import { type Check, warning } from './check.ts'
 import { poolerCheck } from './pooler.ts'
 import { clockShiftCheck, schemaCheck } from './schema-check.ts'
 import { clockCheck, serverChecks } from './server-checks.ts'
-import { invariantCheck, tablesChecks, workChecks } from './work-checks.ts'
+import { invariantCheck, pausesChecks, tablesChecks, workChecks } from './work-checks.ts'
 
 export interface Patient {
   readonly db: Database
@@ -38,6 +40,7 @@ export async function* examine({ db, url, directUrl }: Patient): AsyncGenerator<
   yield* await attempted('schema clock', async () => clockShiftCheck(await readClockShiftSeconds(db)))
   yield* await attempted('tables', async () => tablesChecks(await readTableSizes(db)))
   yield* await attempted('handlers', async () => workChecks(await readWork(db)))
+  yield* await attempted('pauses', async () => pausesChecks(await readPauses(db), await readClock(db)))
   for (const invariant of INVARIANTS) {
     yield* await attempted(invariant.name, async () => [invariantCheck(invariant, await findViolations(db, invariant))])
   }

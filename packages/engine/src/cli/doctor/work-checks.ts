@@ -1,4 +1,7 @@
 import { duration } from '../../protocol/explain/durations.ts'
+import { pauseText } from '../../protocol/explain/pause-text.ts'
+import { shellWord } from '../../protocol/explain/shell-word.ts'
+import type { Pause } from '../../protocol/pauses.ts'
 import type { TableSize, WorkFacts } from '../../store/doctor.ts'
 import { FINISHED_MAX, type Invariant, type Violations } from '../../store/invariants.ts'
 import { type Check, error, ok, warning } from './check.ts'
@@ -43,6 +46,17 @@ function peopleCheck({ waitingForPerson }: WorkFacts): Check {
     'decisions',
     `${count(waitingForPerson, 'task')} with an effect in doubt, on which a person must decide`,
     'Look through waiting tasks (foothold tasks list --status waiting), then: foothold why <id>',
+  )
+}
+
+export function pausesChecks(pauses: readonly Pause[], now: Date): Check[] {
+  if (pauses.length === 0) return [ok('pauses', 'nothing is paused')]
+  return pauses.map((pause) =>
+    warning(
+      'pauses',
+      pauseText(pause, now),
+      `When it may go on: foothold unpause --${pause.kind} ${shellWord(pause.value)}`,
+    ),
   )
 }
 

@@ -25,6 +25,7 @@ const TASK: TaskDetail = {
   lastReason: null,
   waitingFor: null,
   wakeAt: null,
+  pausedBy: null,
   errorCount: 0,
   crashCount: 0,
   handoverCount: 0,
@@ -57,6 +58,8 @@ const FACTS: TaskFacts = {
   freeSlots: 5,
   liveWorkersInAll: 4,
   tasksBefore: 0,
+  pauses: [],
+  pausedReleases: [],
   unconsumedSignals: [],
   steps: [],
   begun: [],
@@ -94,7 +97,7 @@ describe('why a task stands where it stands', () => {
     [
       'worker w is at it, in ответ; its heartbeat came 2 s ago',
       { status: 'processing', workerId: 'w' },
-      { worker: LIVE, begun: [{ key: 'ответ', isInThisAttempt: true }] },
+      { worker: LIVE, begun: [{ key: 'ответ', isInThisAttempt: true, at: ago(5) }] },
     ],
     [
       'its cancelling was asked for 30 s ago',
@@ -229,11 +232,11 @@ describe('what runs again', () => {
     stepOf('', { kind: 'run', status: 'failed' }),
   ]
   const begun = [
-    { key: 'ответ', isInThisAttempt: false },
-    { key: 'письмо', isInThisAttempt: false },
+    { key: 'ответ', isInThisAttempt: false, at: ago(5) },
+    { key: 'письмо', isInThisAttempt: false, at: ago(5) },
   ]
   const finals = ['ответ', 'отправка'].map((key) => {
-    return { key, isRetryable: false, refusals: 0, dueAt: null, doubtUntil: null }
+    return { key, isRetryable: false, refusals: 0, dueAt: null, doubtUntil: null, onDoubt: null, keyUntil: null }
   })
   const doing = ({ repeats }: Explanation): string[] =>
     repeats.map(({ step, because, does }) => `${step} ${because} ${does}`)
@@ -272,10 +275,16 @@ describe('what runs again', () => {
   })
 
   test('a step that the code refuses is refused again; what lies before it and had failed is tried', () => {
-    const dead = said({ status: 'dead_letter', lastReason: 'code_changed', steps }, { failedStep: 'возврат' })
+    const [before, refused, after] = [
+      stepOf('раньше', { status: 'failed', startedAt: ago(90) }),
+      stepOf('отказ', { status: 'failed', startedAt: ago(60) }),
+      stepOf('позже', { status: 'failed', startedAt: ago(30) }),
+    ]
+    const task = { status: 'dead_letter', lastReason: 'code_changed', steps: [before, refused, after] } as const
+    const dead = said(task, { failedStep: 'отказ', begun })
 
     expect(dead.goesOn).toBe('in_vain')
-    expect(doing(dead)).toEqual(['отправка failed send', 'ответ failed run'])
+    expect(doing(dead)).toEqual(['раньше failed run'])
   })
 
   test('what has ended repeats nothing', () => {

@@ -9,11 +9,16 @@ export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn)
   const { id } = task
   switch (task.status) {
     case 'pending':
+      if (facts.pauses.length > 0) return unpauses(facts)
+      if (facts.liveWorkers === 0 && facts.pausedReleases.length > 0) {
+        return facts.pausedReleases.map((release) => `foothold unpause --release ${shellWord(release)}`)
+      }
       if (facts.liveWorkers > 0) return [`foothold tasks watch ${id}`]
       return [`foothold worker <module with ${facts.handler}>`, 'foothold workers']
     case 'processing':
       return [`foothold tasks watch ${id}`]
     case 'waiting':
+      if (task.waitingFor === 'pause') return unpauses(facts)
       if (task.waitingFor !== 'person') return [`foothold tasks watch ${id}`]
       return doubtful(task).flatMap((key) => [
         `foothold decide ${id} ${shellWord(key)} --done '<what it returned, as JSON>' --by <you>`,
@@ -26,6 +31,10 @@ export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn)
     case 'dead_letter':
       return afterDeath(task, goesOn)
   }
+}
+
+function unpauses({ pauses }: TaskFacts): string[] {
+  return pauses.map(({ kind, value }) => `foothold unpause --${kind} ${shellWord(value)}`)
 }
 
 function afterDeath(task: TaskDetail, goesOn: GoesOn): string[] {

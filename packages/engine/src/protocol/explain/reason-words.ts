@@ -6,6 +6,7 @@ type Known = (typeof REASONS)[number]
 const WORDS: Readonly<Record<Known, string>> = {
   completed: 'it was completed',
   graceful_shutdown: 'its worker was shut down and handed it over, free of charge',
+  paused: 'it was handed over because of a pause, free of charge',
   orphaned: 'its worker was lost',
   lease_lost: 'its worker was taken for lost',
   cancelled: 'it was cancelled',

@@ -1,5 +1,6 @@
 import type { StepView, TaskDetail } from '../views.ts'
 import { duration, fromNow } from './durations.ts'
+import { pauseText } from './pause-text.ts'
 import { reasonWords } from './reason-words.ts'
 import type { TaskFacts } from './task-facts.ts'
 
@@ -25,7 +26,12 @@ export function causeOf(task: TaskDetail, facts: TaskFacts): string {
 
 function pendingCause(task: TaskDetail, facts: TaskFacts): string {
   const before = task.lastReason === null ? '' : `; before that, ${reasonWords(task.lastReason)}`
+  const [pause] = facts.pauses
+  if (pause !== undefined) return `${pauseText(pause, facts.now)}${before}`
   if (facts.liveWorkersInAll === 0) return `no worker is alive that could run it${before}`
+  if (facts.liveWorkers === 0 && facts.pausedReleases.length > 0) {
+    return `every live worker that has ${facts.handler} is of a paused release: ${facts.pausedReleases.join(', ')}${before}`
+  }
   if (facts.liveWorkers === 0) return `no live worker has the handler ${facts.handler}${before}`
   if (facts.isSuspect) return `it has cost workers their life, so it runs only where nothing else runs${before}`
   const queue = facts.tasksBefore === 0 ? 'nothing stands before it' : `${facts.tasksBefore} stand before it`
@@ -53,12 +59,18 @@ function processingCause(task: TaskDetail, facts: TaskFacts): string {
     task.cancelRequestedAt === null
       ? ''
       : `; its cancelling was asked for ${fromNow(task.cancelRequestedAt, facts.now)}`
-  return `worker ${worker} is at it, ${steps}; its heartbeat came ${heartbeat}${cancel}`
+  const [pause] = facts.pauses
+  const paused = pause === undefined ? '' : `; ${pauseText(pause, facts.now)}: it is handed over after its current step`
+  return `worker ${worker} is at it, ${steps}; its heartbeat came ${heartbeat}${cancel}${paused}`
 }
 
 function waitingCause(task: TaskDetail, facts: TaskFacts): string {
   const wakes = task.wakeAt === null ? '' : wakesText(task.wakeAt, facts.now)
   switch (task.waitingFor ?? '') {
+    case 'pause': {
+      const [pause] = facts.pauses
+      return pause === undefined ? 'its pause is over; any worker puts it back' : pauseText(pause, facts.now)
+    }
     case 'start':
       return `it is not to start before ${facts.runAt.toISOString()}${wakes}`
     case 'retry':

@@ -1,3 +1,4 @@
+import type { Pause } from '../pauses.ts'
 import type { TaskStatus } from '../views.ts'
 
 /** What a person asks of a task and its own views do not tell. Read by store/why.ts. */
@@ -26,8 +27,12 @@ export interface TaskFacts {
   readonly tasksBefore: number
   readonly unconsumedSignals: readonly string[]
   readonly steps: readonly StepFacts[]
+  /** That hold this task: of its agent and of its tenant. */
+  readonly pauses: readonly Pause[]
+  /** Releases that are paused, of workers that are alive and have the handler; they are not among `liveWorkers`. */
+  readonly pausedReleases: readonly string[]
   /** Steps that are known to have begun, in any attempt, and have no result. */
-  readonly begun: readonly { readonly key: string; readonly isInThisAttempt: boolean }[]
+  readonly begun: readonly { readonly key: string; readonly isInThisAttempt: boolean; readonly at: Date }[]
   readonly releases: ReleaseFacts
   readonly followUp: { readonly id: string; readonly status: TaskStatus } | null
 }
@@ -38,6 +43,10 @@ export interface StepFacts {
   readonly refusals: number
   readonly dueAt: Date | null
   readonly doubtUntil: Date | null
+  /** An effect's: what is done about a doubt; null where the row does not tell. */
+  readonly onDoubt: 'find' | 'repeat' | 'stop' | 'ask' | null
+  /** Until then the same request is sent again under the same key, whatever `onDoubt` says. */
+  readonly keyUntil: Date | null
 }
 
 export interface ReleaseFacts {

@@ -10,13 +10,14 @@ export function wayOn(task: TaskDetail, facts: TaskFacts): Pick<Explanation, 'go
   const goesOn = howItGoesOn(task, facts)
   if (goesOn === 'never' || isStoppedAtOnce(task, facts)) return { goesOn, repeats: [], leftInDoubt: [] }
   const factsOf = new Map(facts.steps.map((step) => [step.key, step]))
-  // What refuses it refuses it again, before anything of it runs.
-  const blocking = goesOn === 'in_vain' ? facts.failedStep : null
+  // The step that is refused is refused again, and what first ran after it is not reached.
+  const blocking = goesOn === 'in_vain' ? task.steps.find(({ key }) => key === facts.failedStep) : undefined
+  const isReached = (startedAt: Date): boolean => blocking === undefined || startedAt < blocking.startedAt
   const moves = task.steps
-    .filter((step) => step.key !== blocking)
-    .map((step) => moveOf(step, factsOf.get(step.key), task))
+    .filter((step) => isReached(step.startedAt))
+    .map((step) => moveOf(step, factsOf.get(step.key), task, facts.now))
   const known = new Set(task.steps.map((step) => step.key))
-  const unfinished = facts.begun.filter(({ key }) => !known.has(key) && key !== blocking).map(({ key }) => key)
+  const unfinished = facts.begun.filter(({ key, at }) => !known.has(key) && isReached(at)).map(({ key }) => key)
   return {
     goesOn,
     repeats: [
@@ -54,7 +55,12 @@ function isStoppedAtOnce(task: TaskDetail, { isDeadlineFixed, now }: TaskFacts):
   return task.lastReason === 'input_invalid' || (isDeadlineFixed && task.deadlineAt !== null && task.deadlineAt <= now)
 }
 
-function moveOf(step: StepView, facts: StepFacts | undefined, task: TaskDetail): Repeat | LeftInDoubt | null {
+function moveOf(
+  step: StepView,
+  facts: StepFacts | undefined,
+  task: TaskDetail,
+  now: Date,
+): Repeat | LeftInDoubt | null {
   const { key, kind, tries } = step
   const repeat = (because: Repeat['because'], does: Repeat['does']): Repeat => {
     return { step: key, kind, because, does, tries, error: step.error?.message ?? null }
@@ -72,6 +78,28 @@ function moveOf(step: StepView, facts: StepFacts | undefined, task: TaskDetail):
     case 'unknown':
       return { step: key, does: 'ask' }
     case 'intent':
-      return repeat('doubt', 'settle')
+      return doubtOf(step, facts, now, (does) => repeat('doubt', does))
+  }
+}
+
+function doubtOf(
+  { key }: StepView,
+  facts: StepFacts | undefined,
+  now: Date,
+  repeat: (does: Repeat['does']) => Repeat,
+): Repeat | LeftInDoubt {
+  if (facts?.keyUntil !== null && facts?.keyUntil !== undefined && facts.keyUntil > now) return repeat('send_again')
+  switch (facts?.onDoubt) {
+    case 'find':
+      return repeat('look_up')
+    case 'repeat':
+      return repeat('send_again')
+    case 'stop':
+      return { step: key, does: 'tell' }
+    case 'ask':
+      return { step: key, does: 'ask' }
+    case null:
+    case undefined:
+      return repeat('settle')
   }
 }
