@@ -66,11 +66,12 @@ export async function loadProgram(
       child.kill('SIGKILL')
       throw new Error(`the ${mode} ${how} before it was ${what}:\n${log.lines.join('\n')}`)
     }
-    return Promise.race([
-      happens,
-      exited.then(({ code }) => failed(`ended with ${code}`)),
-      later(PATIENCE_MS).then(() => failed(`took ${PATIENCE_MS} ms`)),
+    const outcome = await Promise.race([
+      happens.then((value) => ({ kind: 'happened', value }) as const),
+      exited.then(({ code }) => ({ kind: 'failed', how: `ended with ${code}` }) as const),
+      later(PATIENCE_MS).then(() => ({ kind: 'failed', how: `took ${PATIENCE_MS} ms` }) as const),
     ])
+    return outcome.kind === 'happened' ? outcome.value : failed(outcome.how)
   }
 
   const isReady = tells('ready')

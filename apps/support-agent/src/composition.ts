@@ -18,6 +18,7 @@ export interface Services {
   readonly crm: CrmConfig
   readonly telegram: TelegramConfig
   readonly replyPolicy: ReplyPolicy
+  readonly deadlineMs?: number
 }
 
 export interface Composition {
@@ -45,6 +46,7 @@ export async function compose(services: Services, logger: Logger): Promise<Compo
       messenger: telegram(services.telegram),
       callbacks: callbacks(services.replyPolicy),
       answers,
+      deadlineMs: services.deadlineMs,
       onStepDone: (done) => logger.info(done, 'step completed'),
     })
     const opened = client

@@ -11,12 +11,15 @@ export interface Config {
   readonly gigachat: GigaChatConfig | null
   readonly crm: CrmConfig | null
   readonly telegram: TelegramConfig | null
+  readonly onCall: OnCallConfig
   readonly host: string
   readonly port: number
   readonly token: string | null
   readonly workers: number
   /** Requests that one worker handles at once. A model's provider may allow less: GigaChat's smallest contract, one. */
   readonly concurrency: number
+  /** How long a request is tried while a service is away; then a person is told. */
+  readonly deadlineMs: number
   readonly release: string | null
   readonly replyPolicy: ReplyPolicy
   readonly isColourWanted: boolean | null
@@ -43,6 +46,13 @@ export interface TelegramConfig {
   readonly defaultChatId: string | null
 }
 
+/** Who is told of requests that failed for good. */
+export interface OnCallConfig {
+  readonly chatId: string | null
+  readonly webhook: { readonly url: string; readonly token: string | null } | null
+  readonly language: 'en' | 'ru'
+}
+
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -58,11 +68,13 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     gigachat: gigachatConfig(read),
     crm: crmConfig(read),
     telegram: telegramConfig(read),
+    onCall: onCallConfig(read),
     host,
     port: read.number('PORT', 4_400, 0, 65_535),
     token: read.text('FOOTHOLD_TOKEN'),
     workers: read.number('WORKERS', 2, 1, 64),
     concurrency: read.number('CONCURRENCY', 20, 1, 1_000),
+    deadlineMs: read.number('DEADLINE_SECONDS', 900, 1, 86_400) * 1_000,
     release: read.text('RELEASE') ?? detectRelease({ env: environment, cwd }) ?? null,
     replyPolicy: replyPolicy(read, host),
     isColourWanted: read.text('NO_COLOR') !== null ? false : read.text('FORCE_COLOR') !== null ? true : null,
@@ -135,12 +147,27 @@ function telegramConfig(read: Reader): TelegramConfig | null {
       'copy it as @BotFather gives it, digits, a colon and letters',
     )
   }
-  const defaultChatId = read.text('TELEGRAM_DEFAULT_CHAT_ID')
-  if (defaultChatId !== null && !/^(-?\d{1,19}|@\w{3,})$/.test(defaultChatId)) {
-    read.wrong('TELEGRAM_DEFAULT_CHAT_ID', 'is not a chat id', 'use digits, with a minus for groups, or @channel')
-  }
+  const defaultChatId = read.chatId('TELEGRAM_DEFAULT_CHAT_ID')
   const apiRoot = read.url('TELEGRAM_API_ROOT', /^https?:$/) ?? 'https://api.telegram.org'
   return { token, apiRoot, defaultChatId }
+}
+
+function onCallConfig(read: Reader): OnCallConfig {
+  const chatId = read.chatId('ONCALL_TELEGRAM_CHAT_ID')
+  // Managers get a message for each request: among those the one for on-call would drown.
+  if (chatId !== null && chatId === read.text('TELEGRAM_DEFAULT_CHAT_ID')) {
+    read.wrong('ONCALL_TELEGRAM_CHAT_ID', 'is TELEGRAM_DEFAULT_CHAT_ID too', 'give on-call a chat of its own')
+  }
+  const url = read.url('ONCALL_WEBHOOK_URL', /^https?:$/)
+  const language = read.text('ONCALL_LANGUAGE') ?? 'en'
+  if (language !== 'en' && language !== 'ru') {
+    read.wrong('ONCALL_LANGUAGE', `is ${JSON.stringify(language)}`, 'use en or ru')
+  }
+  return {
+    chatId,
+    webhook: url === null ? null : { url, token: read.text('ONCALL_WEBHOOK_TOKEN') },
+    language: language === 'ru' ? 'ru' : 'en',
+  }
 }
 
 /** Whoever can only be reached from this machine may also answer to it; open to others, only to the public internet. */
@@ -206,6 +233,14 @@ class Reader {
       example === undefined ? 'use http(s)://…' : `for example ${example}`,
     )
     return null
+  }
+
+  chatId(name: string): string | null {
+    const text = this.text(name)
+    if (text !== null && !/^(-?\d{1,19}|@\w{3,})$/.test(text)) {
+      this.wrong(name, 'is not a chat id', 'use digits, with a minus for groups, or @channel')
+    }
+    return text
   }
 
   pemFile(name: string): string | null {

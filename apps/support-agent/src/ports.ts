@@ -11,6 +11,8 @@ export interface SupportPorts {
   readonly messenger: Messenger
   readonly callbacks: Callbacks
   readonly answers: Answers
+  /** How long a request is tried, waits for a service included. Default: the engine's, 15 minutes. */
+  readonly deadlineMs?: number | undefined
   /** Told of every step that was run and stored, for the log. */
   readonly onStepDone?: ((done: StepDone) => void) | undefined
 }

@@ -41,6 +41,21 @@ test('the real services are used where they are named', () => {
   expect(config.telegram).toMatchObject({ apiRoot: 'https://api.telegram.org', defaultChatId: null })
 })
 
+test('on-call is told where it says, in its language', () => {
+  expect(readConfig({}).onCall).toEqual({ chatId: null, webhook: null, language: 'en' })
+  const onCall = readConfig({
+    ONCALL_TELEGRAM_CHAT_ID: '-100200300',
+    ONCALL_WEBHOOK_URL: 'https://pager.example/hook',
+    ONCALL_WEBHOOK_TOKEN: 't',
+    ONCALL_LANGUAGE: 'ru',
+  }).onCall
+  expect(onCall).toEqual({
+    chatId: '-100200300',
+    webhook: { url: 'https://pager.example/hook', token: 't' },
+    language: 'ru',
+  })
+})
+
 describe('what is wrong is named with its variable and its cure, and without its value where that is a secret', () => {
   test.each([
     [{ PORT: '70000' }, 'PORT is "70000": use a whole number from 0 to 65535'],
@@ -51,6 +66,11 @@ describe('what is wrong is named with its variable and its cure, and without its
     [{ TELEGRAM_BOT_TOKEN: 'geheim' }, 'TELEGRAM_BOT_TOKEN is not a bot token'],
     [{ GIGACHAT_CREDENTIALS: 'x', GIGACHAT_CA_FILE: '/no/such/file.pem' }, 'GIGACHAT_CA_FILE cannot be read (ENOENT)'],
     [{ REPLY_TO: 'everywhere' }, 'REPLY_TO is "everywhere": use public, loopback'],
+    [{ ONCALL_TELEGRAM_CHAT_ID: 'дежурные' }, 'ONCALL_TELEGRAM_CHAT_ID is not a chat id'],
+    [{ ONCALL_TELEGRAM_CHAT_ID: '5', TELEGRAM_DEFAULT_CHAT_ID: '5', TELEGRAM_BOT_TOKEN: '1:a' }, 'a chat of its own'],
+    [{ ONCALL_WEBHOOK_URL: 'geheim' }, 'ONCALL_WEBHOOK_URL is not an address'],
+    [{ ONCALL_LANGUAGE: 'de' }, 'ONCALL_LANGUAGE is "de": use en or ru'],
+    [{ DEADLINE_SECONDS: '0' }, 'DEADLINE_SECONDS is "0": use a whole number from 1 to 86400'],
     [{ CRM_URL: 'http://x', CRM_KEYS: 'maybe' }, 'CRM_KEYS is "maybe": use 1 or 0'],
   ])('%j', (environment, said) => {
     expect(() => readConfig(environment)).toThrow(said)

@@ -1,6 +1,8 @@
 import { createClient } from './client/client.ts'
 import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
 import { unlessAborted } from './lifecycle/unless-aborted.ts'
+import { startAlerts } from './maintenance/alert.ts'
+import { checkAlertChannels } from './maintenance/alert-channels.ts'
 import { startPromoter } from './maintenance/promote.ts'
 import { startReaper } from './maintenance/reap.ts'
 import type { Meter } from './metrics/meter.ts'
@@ -11,6 +13,7 @@ import {
   type OperationsPort,
   openOperationsPort,
 } from './operations/operations-port.ts'
+import type { AlertChannel } from './protocol/alerts.ts'
 import { FootholdError } from './protocol/errors.ts'
 import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol/foothold.ts'
 import { type Database, openDatabase } from './store/database.ts'
@@ -25,10 +28,12 @@ const HEARTBEAT_MS = 5_000
 
 /**
  * Connects, and brings the schema up to date unless told not to.
- * @throws DATABASE_URL_MISSING, DATABASE_UNAVAILABLE, SCHEMA_MISSING, SCHEMA_NEWER, MIGRATION_CHANGED
+ * @throws DATABASE_URL_MISSING, DATABASE_UNAVAILABLE, SCHEMA_MISSING, SCHEMA_NEWER, MIGRATION_CHANGED, INVALID_ARGUMENT
  */
 export async function connect(url: string | undefined, options: ConnectOptions = {}): Promise<Foothold> {
   if (url === undefined || url === '') throw new FootholdError('DATABASE_URL_MISSING', {})
+  const { alerts = [] } = options
+  checkAlertChannels(alerts)
   const logger = loggerOf(options.logger)
   const directUrl = options.directUrl ?? url
   if (options.migrate !== false) {
@@ -73,7 +78,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
         openSessions: () => open(poolSize),
         openOperations: (notReady) =>
           openOperations(workerOptions, { notReady, exposition: () => metrics.exposition() }, logger),
-        startMaintenance: (on) => startMaintenance(on, workerOptions, { logger, meter }),
+        startMaintenance: (on) => startMaintenance(on, workerOptions, { alerts, logger, meter }),
       })
       workers.add(worker)
       return worker
@@ -108,16 +113,21 @@ async function openOperations(
 function startMaintenance(
   on: { readonly db: Database; readonly workerId: () => string },
   { heartbeatMs = HEARTBEAT_MS, leaseMs = 4 * heartbeatMs }: WorkerOptions,
-  { logger, meter }: { readonly logger: Logger; readonly meter: Meter },
+  {
+    alerts,
+    logger,
+    meter,
+  }: { readonly alerts: readonly AlertChannel[]; readonly logger: Logger; readonly meter: Meter },
 ): Maintenance {
   const onError = (error: unknown): void => logger.debug({ worker: on.workerId(), error }, 'a maintenance round failed')
   const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, meter, onError })
   const promoter = startPromoter({ ...on, logger, onError })
+  const alerting = startAlerts({ db: on.db, channels: alerts, logger, onError })
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),
     pausesChanged: () => promoter.wake(),
     async stop() {
-      await Promise.all([reaper.stop(), promoter.stop()])
+      await Promise.all([reaper.stop(), promoter.stop(), alerting.stop()])
     },
   }
 }

@@ -2,6 +2,19 @@ export { connect } from './foothold.ts'
 export { detectRelease } from './lifecycle/detect-release.ts'
 export type { Agent, AgentOptions, AgentRef, DeadLetter, Signal } from './protocol/agent.ts'
 export { agent, agentRef, signal } from './protocol/agent.ts'
+export type { FailedRelease, ReleaseShare } from './protocol/alert-release.ts'
+export type {
+  AlertChannel,
+  AlertContext,
+  AlertCounts,
+  AlertEffect,
+  AlertError,
+  AlertExample,
+  AlertFollowUps,
+  AlertMessage,
+  AlertRepeat,
+  MessageRef,
+} from './protocol/alerts.ts'
 export type { ErrorCode, ErrorDetails, FailureOptions } from './protocol/errors.ts'
 export {
   ERROR_CODES,

@@ -30,10 +30,11 @@ export type SupportAgent = Agent<'support', SupportRequest, SupportAnswer>
 const RECALL_TIMEOUT_MS = 30_000
 
 export function supportAgent(ports: SupportPorts): SupportAgent {
-  const { onStepDone = () => undefined } = ports
+  const { onStepDone = () => undefined, deadlineMs } = ports
   return agent({
     name: 'support',
     input: SupportRequest,
+    deadlineMs,
 
     async run(given, request): Promise<SupportAnswer> {
       const task = observed(given, onStepDone)

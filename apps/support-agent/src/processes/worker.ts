@@ -1,6 +1,7 @@
 import { connect, type Foothold } from 'foothold'
 import { type Composition, compose } from '../composition.ts'
 import { type Config, requireSet } from '../config.ts'
+import { alertChannels } from './alert-channels.ts'
 import { endRequest, tellReady } from './lifeline.ts'
 import { log } from './log.ts'
 
@@ -10,7 +11,8 @@ export async function runWorker(config: Config): Promise<number> {
   const services = requireSet(config, ['databaseUrl', 'gigachat', 'crm', 'telegram'])
   const prepare = async (): Promise<{ composition: Composition; foothold: Foothold }> => {
     const composition = await compose(services, log)
-    const options = { directUrl: config.directUrl ?? undefined, signal: end.signal }
+    const alerts = alertChannels(config.onCall, services.telegram)
+    const options = { directUrl: config.directUrl ?? undefined, signal: end.signal, alerts }
     return { composition, foothold: await connect(services.databaseUrl, options) }
   }
   const prepared = await end.unless(prepare())

@@ -1,4 +1,5 @@
 import type { Agent, AgentRef, Signal } from './agent.ts'
+import type { AlertChannel } from './alerts.ts'
 import type { Explanation } from './explain/explanation.ts'
 import type { Pause, PauseAnswer, PauseTarget } from './pauses.ts'
 import type { Queryable, TaskId } from './task-context.ts'
@@ -172,6 +173,8 @@ export interface ConnectOptions {
   readonly migrate?: boolean | undefined
   /** Connections for the engine's own statements. Default 10. */
   readonly poolSize?: number | undefined
+  /** Where the workers of this connection tell on-call of dead letters. Default: nowhere. */
+  readonly alerts?: readonly AlertChannel[] | undefined
   /** Default: JSON lines on stderr. `silent` for none. */
   readonly logger?: Logger | 'silent' | undefined
   /** Stops waiting for a database that is away: `connect` throws the signal's reason at once. Later it has no meaning. */

@@ -142,6 +142,12 @@ test('a handover, an orphan and their recovery are counted by the processes that
     [handle.id],
   )
   await handle.result()
+  // The task may have ended elsewhere before the worker that lost it has heard of it.
+  const lost = 'foothold_attempts_ended_total{agent="slow",reason="lease_lost"}'
+  await until('the old worker has learned of it', async () => {
+    const both = [await scrape(foothold), await scrape(other)]
+    return both.some((samples) => samples.get(lost) === 1)
+  })
 
   const [ours, theirs] = [await scrape(foothold), await scrape(other)]
   const sum = (name: string): number => (ours.get(name) ?? 0) + (theirs.get(name) ?? 0)

@@ -1,0 +1,5 @@
+export type { TelegramAlertsOptions } from './telegram-alerts.ts'
+export { telegramAlerts } from './telegram-alerts.ts'
+export type { WebhookAlertsOptions } from './webhook-alerts.ts'
+export { webhookAlerts } from './webhook-alerts.ts'
+export type { Language } from './words.ts'
