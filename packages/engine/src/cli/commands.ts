@@ -1,4 +1,5 @@
 import type { Command } from './command.ts'
+import { adopt } from './commands/adopt.ts'
 import { deadLetters } from './commands/dead-letters.ts'
 import { decide } from './commands/decide.ts'
 import { doctor } from './commands/doctor.ts'
@@ -33,5 +34,6 @@ export const COMMANDS: readonly Command[] = [
   pauses,
   workers,
   why,
+  adopt,
   doctor,
 ]
