@@ -63,11 +63,12 @@ test.each(DOCUMENTS)('every path that %s names exists', (document) => {
   expect(missing).toEqual([])
 })
 
-test('the first example of the README is the one that runs', () => {
-  const [example = ''] = codeBlocks(read('README.md'), 'ts')
+test('the first example of the README is the whole of a program that runs, the second a part of one', () => {
+  const [first = '', second = ''] = codeBlocks(read('README.md'), 'ts')
 
-  expect(example.split('\n').length).toBeGreaterThan(10)
-  expect(read('examples/hello/hello.ts')).toContain(example)
+  expect(`${first.trimEnd()}\n`).toBe(read('examples/first/first.ts'))
+  expect(second.split('\n').length).toBeGreaterThan(10)
+  expect(read('examples/hello/hello.ts')).toContain(second)
 })
 
 test('every SQL statement in the documents runs', async () => {
