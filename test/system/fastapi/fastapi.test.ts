@@ -5,7 +5,7 @@ import { connect } from 'foothold'
 import { createTestDatabase } from 'foothold/testing'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { PYTHON, startService, startWorker } from './processes.ts'
+import { type Process, PYTHON, startService, startWorker } from './processes.ts'
 
 const seed = Number(process.env['FOOTHOLD_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
@@ -61,11 +61,12 @@ const TASKS = 200
 const WORKERS = 2
 /** The lease is four of them: a killed worker's tasks go on elsewhere after about three seconds. */
 const HEARTBEAT_MS = 750
+const KILLS = 5
 /**
- * After so many rows have ended, the worker that holds the most tasks is killed. Never one that runs a single task: three
- * such deaths would rightly be held against it.
+ * So many more rows have to end before each kill, and its replacement has to run: kills in a row would make suspects of
+ * the same tasks, which run alone, one after the other.
  */
-const KILL_AFTER = [10, 50, 90, 130, 170]
+const ROWS_BETWEEN_KILLS = 25
 const REFUSED = TASKS / 10
 const isRefused = (index: number): boolean => index % 10 === 9
 
@@ -75,7 +76,7 @@ test(`200 tasks through killed workers: each row of the service's table ends, an
   const workers = Array.from({ length: WORKERS }, () => startWorker(url, service, HEARTBEAT_MS))
   await until(async () => (await count(sql, `foothold.worker_view where status = 'active'`)) === WORKERS)
 
-  await inLanes(8, TASKS, async (index) => {
+  const submitted = inLanes(8, TASKS, async (index) => {
     const answer = await fetch(`${service}/tasks`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -87,23 +88,9 @@ test(`200 tasks through killed workers: each row of the service's table ends, an
     expect(answer.status).toBe(202)
   })
 
-  let kills = 0
-  await until(async () => {
-    const ended = await count(sql, `shop.tasks where status in ('done', 'failed')`)
-    if (kills < KILL_AFTER.length && ended >= (KILL_AFTER[kills] as number)) {
-      const { rows } = await sql.query<{ pid: number }>(
-        `select split_part(worker_id, ':', 2)::int as pid from foothold.task_view where status = 'processing'
-         group by 1 having count(*) > 1 order by count(*) desc limit 1`,
-      )
-      const victim = workers.find((worker) => worker.pid === rows[0]?.pid && !worker.hasExited())
-      if (victim !== undefined) {
-        await victim.kill()
-        kills += 1
-        workers.push(startWorker(url, service, HEARTBEAT_MS))
-      }
-    }
-    return ended === TASKS
-  })
+  const kills = await killWorkers(sql, workers, () => startWorker(url, service, HEARTBEAT_MS))
+  await submitted
+  await until(async () => (await count(sql, ENDED_ROWS)) === TASKS)
 
   // What nobody refused is done, but for a task that was alone in its worker when that died the third time.
   const unexpected = await sql.query<{ error: string; isCrash: boolean }>(
@@ -136,7 +123,7 @@ test(`200 tasks through killed workers: each row of the service's table ends, an
   )
 
   // There was something to survive: kills that hit tasks, and requests that were repeated.
-  expect(kills).toBe(KILL_AFTER.length)
+  expect(kills).toBe(KILLS)
   const orphans = await count(sql, `foothold.attempt_view where reason = 'orphaned'`)
   const calls = (await (await fetch(`${service}/calls`)).json()) as Record<string, number>
   expect(orphans).toBeGreaterThanOrEqual(kills)
@@ -146,6 +133,35 @@ test(`200 tasks through killed workers: each row of the service's table ends, an
     `${kills} kills, ${orphans} attempts orphaned, ${crashed} tasks given up for it, calls ${JSON.stringify(calls)}`,
   )
 })
+
+const ENDED_ROWS = `shop.tasks where status in ('done', 'failed')`
+
+/**
+ * Each time the worker that holds the most tasks. Never one that runs a single task: three such deaths would rightly be
+ * held against it.
+ */
+async function killWorkers(sql: pg.Client, workers: Process[], replace: () => Process): Promise<number> {
+  let kills = 0
+  let endedBefore = 0
+  await until(async () => {
+    const ended = await count(sql, ENDED_ROWS)
+    if (ended === TASKS) return true
+    const running = await count(sql, `foothold.worker_view where status = 'active' and lease_until > foothold.clock()`)
+    if (ended < endedBefore + ROWS_BETWEEN_KILLS || running < WORKERS) return false
+    const { rows } = await sql.query<{ pid: number }>(
+      `select split_part(worker_id, ':', 2)::int as pid from foothold.task_view where status = 'processing'
+       group by 1 having count(*) > 1 order by count(*) desc limit 1`,
+    )
+    const victim = workers.find((worker) => worker.pid === rows[0]?.pid && !worker.hasExited())
+    if (victim === undefined) return false
+    await victim.kill()
+    workers.push(replace())
+    kills += 1
+    endedBefore = ended
+    return kills === KILLS
+  })
+  return kills
+}
 
 async function count(sql: pg.Client, from: string): Promise<number> {
   const { rows } = await sql.query<{ count: number }>(`select count(*)::int from ${from}`)
