@@ -25,7 +25,8 @@ describe.each(['typescript', 'typescript-5'])('the hello of the README under %s'
   })
 })
 
-describe.concurrent.each(inject('nodes'))('on Node.js $version', ({ path }) => {
+// One after the other: in concurrent tests what one has registered for its end may run at the end of another.
+describe.each(inject('nodes'))('on Node.js $version', ({ path }) => {
   test('installed from the registry, killed in its second step and run again, it goes on after its first', async () => {
     const database = await createTestDatabase(inject('postgresUrl'))
     const start = () =>
