@@ -2,10 +2,13 @@ import type { Command } from './command.ts'
 import { adopt } from './commands/adopt.ts'
 import { deadLetters } from './commands/dead-letters.ts'
 import { decide } from './commands/decide.ts'
+import { demo } from './commands/demo.ts'
+import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { migrate } from './commands/migrate.ts'
 import { pause } from './commands/pause.ts'
 import { pauses } from './commands/pauses.ts'
+import { server } from './commands/server.ts'
 import { tasksCancel } from './commands/tasks-cancel.ts'
 import { tasksList } from './commands/tasks-list.ts'
 import { tasksRestart } from './commands/tasks-restart.ts'
@@ -19,8 +22,11 @@ import { workers } from './commands/workers.ts'
 
 /** In the order of the help. */
 export const COMMANDS: readonly Command[] = [
+  demo,
+  dev,
   migrate,
   worker,
+  server,
   tasksList,
   tasksShow,
   tasksWatch,

@@ -1,5 +1,6 @@
 import { isFootholdError } from '../protocol/errors.ts'
 import { sqlState } from '../store/sqlstate.ts'
+import { MissingPackageError } from './optional-package.ts'
 import { plainLine } from './plain-text.ts'
 import { suggest } from './suggest.ts'
 import { UsageError } from './usage-error.ts'
@@ -21,6 +22,9 @@ function sayingOf(error: unknown): Complaint {
   if (error instanceof UsageError) {
     const help = error.command === '' ? 'foothold --help' : `foothold ${error.command} --help`
     return { code: 'USAGE', message: error.message, cure: `See ${help}` }
+  }
+  if (error instanceof MissingPackageError) {
+    return { code: 'PACKAGE_MISSING', message: error.message, cure: `Run: npm install --save-dev ${error.package}` }
   }
   if (isFootholdError(error)) {
     const cause = causeOf(error)
