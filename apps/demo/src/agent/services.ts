@@ -40,6 +40,12 @@ const TICKET_TYPE_ID = 1032
 export function services({ crmUrl, replyUrl }: ServiceAddresses): Services {
   const crm = async (method: string, params: object, signal: AbortSignal, key = ''): Promise<Row> =>
     asRow((await post(`${crmUrl}${method}.json`, params, { key, signal, unavailable: 'crm_unavailable' }))['result'])
+  /** Clients read names, not codes. */
+  const stageName = async (stage: string, signal: AbortSignal): Promise<string> => {
+    const found = await crm('crm.status.list', { filter: { STATUS_ID: stage } }, signal)
+    const [row] = Object.values(found) as Row[]
+    return text(row?.['NAME']) || stage
+  }
   return {
     async order(number, signal) {
       const rows = await crm('crm.deal.list', { filter: { UF_CRM_ORDER_NUMBER: number } }, signal)
@@ -47,7 +53,7 @@ export function services({ crmUrl, replyUrl }: ServiceAddresses): Services {
       if (deal === undefined) return null
       return {
         title: text(deal['TITLE']),
-        status: text(deal['STAGE_ID']),
+        status: await stageName(text(deal['STAGE_ID']), signal),
         amount: text(deal['OPPORTUNITY']),
         currency: text(deal['CURRENCY_ID']),
         delivery_date: text(deal['UF_CRM_DELIVERY_DATE']).slice(0, 10),

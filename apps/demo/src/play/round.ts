@@ -21,8 +21,12 @@ export interface RoundOptions {
   readonly gapMs: number
   /** No more come after so many; null for no end. */
   readonly requestsMax: number | null
+  /** A task whose worker is struck three times is set aside; where a viewer strikes, a person resumes it. */
+  readonly resumesDeadLetters?: boolean
   readonly language: () => Language
   readonly onNews: (news: News) => void
+  /** Ends every wait. */
+  readonly stop: AbortSignal
 }
 
 export type News =
@@ -33,7 +37,8 @@ export type News =
   | { readonly kind: 'deploying'; readonly release: string }
   | ({ readonly kind: 'released' } & ReleaseReport)
   | { readonly kind: 'delivered'; readonly request: string; readonly attempts: number }
-  | { readonly kind: 'taken_over'; readonly request: string; readonly attempt: number; readonly pid: number }
+  | { readonly kind: 'taken_over'; readonly requests: readonly string[]; readonly pid: number }
+  | { readonly kind: 'set_aside'; readonly request: string }
   | { readonly kind: 'surprise'; readonly how: string }
 
 export interface ReleaseReport {
@@ -70,7 +75,9 @@ export class Round {
   readonly #crew: Crew
   readonly #startedAtMs = Date.now()
   readonly #isLoadOver = new AbortController()
-  readonly #clear = new AbortController()
+  readonly #ended = new AbortController()
+  /** The round's end or the demo's. */
+  readonly #over: AbortSignal
   #queue: Queue | null = null
   #load: Promise<void> = Promise.resolve()
   #looking: Promise<void> = Promise.resolve()
@@ -78,11 +85,14 @@ export class Round {
   #bill: Bill = EMPTY_BILL
   #firstRequestAtMs = Date.now()
   #lastEventAtMs = Date.now()
+  #endedAtMs: number | null = null
   #acting: Act | null = null
+  #handedOver = 0
   #delivered = new Set<string>()
 
   constructor(options: RoundOptions) {
     this.#options = options
+    this.#over = AbortSignal.any([options.stop, this.#ended.signal])
     this.guard = options.guard
     this.seed = options.seed
     const { world, guard } = options
@@ -112,12 +122,18 @@ export class Round {
     return this.#bill
   }
 
+  /** How tasks came from one worker to another, as the workers tell it. */
+  get passages(): { readonly handedOver: number; readonly orphaned: number; readonly slowestMs: number | null } {
+    const recoveries = recoveriesMs(this.#crew.downs, this.story.begun)
+    return { handedOver: this.#handedOver, orphaned: recoveries.length, slowestMs: percentile(recoveries, 1) }
+  }
+
   get acting(): Act | null {
     return this.#acting
   }
 
   get elapsedMs(): number {
-    return Date.now() - this.#firstRequestAtMs
+    return (this.#endedAtMs ?? Date.now()) - this.#firstRequestAtMs
   }
 
   get lost(): readonly string[] {
@@ -153,7 +169,7 @@ export class Round {
     this.#isLoadOver.abort()
     await this.#load
     this.#lastEventAtMs = Date.now()
-    while (Date.now() - this.#lastEventAtMs < SILENCE_MS) {
+    while (Date.now() - this.#lastEventAtMs < SILENCE_MS && !this.#over.aborted) {
       await this.look()
       const running = this.#crew.members.some(({ pid }) => this.story.runningOn(pid).length > 0)
       if (!running && this.lost.length === 0) return
@@ -197,8 +213,9 @@ export class Round {
   }
 
   async stop(): Promise<void> {
+    this.#endedAtMs ??= Date.now()
     this.#isLoadOver.abort()
-    this.#clear.abort()
+    this.#ended.abort()
     await this.#crew.stop()
     await Promise.allSettled([this.#load, this.#looking])
   }
@@ -214,9 +231,19 @@ export class Round {
   }
 
   async #keepLooking(): Promise<void> {
-    while (!this.#clear.signal.aborted) {
+    while (!this.#over.aborted) {
       await this.look()
+      if (this.#options.resumesDeadLetters === true && this.guard === 'on') await this.#resumeDeadLetters()
       await pause(LOOK_MS)
+    }
+  }
+
+  async #resumeDeadLetters(): Promise<void> {
+    const { foothold } = this.#options.world
+    const { items } = await foothold.tasks({ status: 'dead_letter' })
+    for (const { id } of items) {
+      this.#options.onNews({ kind: 'set_aside', request: this.story.get(id)?.request ?? id })
+      await foothold.resume(id)
     }
   }
 
@@ -237,7 +264,7 @@ export class Round {
     this.#lastEventAtMs = Date.now()
     this.story.take(event, pid, Date.now())
     if (event.type !== 'begun' || event.attempt === 1) return
-    this.#options.onNews({ kind: 'taken_over', request: event.request, attempt: event.attempt, pid })
+    this.#options.onNews({ kind: 'taken_over', requests: [event.request], pid })
   }
 
   async #strike(act: 'kill' | 'freeze', writer: number | null): Promise<boolean> {
@@ -271,7 +298,7 @@ export class Round {
         .filter(({ pid }) => this.#isWriting(pid) && this.story.runningOn(pid).length > 1)
         .toSorted((a, b) => a.startedAtMs - b.startedAtMs)
       if (victim !== undefined) return victim
-      if (Date.now() > endsAtMs || this.#clear.signal.aborted) return null
+      if (Date.now() > endsAtMs || this.#over.aborted) return null
       await pause(50)
     }
   }
@@ -282,11 +309,12 @@ export class Round {
 
   async #deploy(): Promise<boolean> {
     const atMs = Date.now()
-    const underWay = this.accepted.filter(({ task }) => this.story.get(task)?.endedAtMs == null)
+    const underWay = this.accepted.filter(({ task }) => this.story.get(task)?.answeredAtMs == null)
     const deploying = this.#crew.deploy()
     const { release, members } = this.#crew
     this.#options.onNews({ kind: 'deploying', release })
     const { handedOver } = await deploying
+    this.#handedOver += handedOver
     const tookMs = Date.now() - atMs
     void this.#reportRelease(underWay, { release, workers: members.length, tookMs, handedOver })
     return true
@@ -294,12 +322,12 @@ export class Round {
 
   /** The release's line comes when what was under way has ended, and its figures are of exactly those requests. */
   async #reportRelease(underWay: readonly Accepted[], release: Omit<ReleaseReport, 'lost' | 'doubled'>): Promise<void> {
-    while (!this.#clear.signal.aborted) {
-      const open = underWay.some(({ task }) => this.story.get(task)?.endedAtMs == null)
+    while (!this.#over.aborted) {
+      const open = underWay.some(({ task }) => this.story.get(task)?.answeredAtMs == null)
       if (!open || Date.now() - this.#lastEventAtMs > SILENCE_MS) break
       await pause(LOOK_MS)
     }
-    if (this.#clear.signal.aborted) return
+    if (this.#over.aborted) return
     const deeds = await this.#options.world.outside.look()
     const lost = lostOf(underWay, deeds).length
     const doubled = doubledOf(underWay, deeds).length

@@ -10,11 +10,15 @@ export interface TaskStory {
   readonly text: string
   readonly steps: ReadonlyMap<string, StepStory>
   readonly begunAtMs: number
+  /** When the newest attempt completed. */
   readonly endedAtMs: number | null
+  /** When any attempt did: one that was overtaken may come first. */
+  readonly answeredAtMs: number | null
+  readonly toldAtMs: number
 }
 
 export interface StepStory {
-  readonly state: 'running' | 'stored' | 'in_memory' | 'cut_off' | 'forgotten'
+  readonly state: 'waiting' | 'running' | 'stored' | 'in_memory' | 'cut_off' | 'forgotten'
   /** How often it was begun. */
   readonly runs: number
 }
@@ -39,15 +43,21 @@ export class Story {
     const task = this.#tasks.get(event.task)
     if (event.type === 'begun') {
       this.begun.push({ task: event.task, attempt: event.attempt, pid, startedAtMs: nowMs, how: 'orphaned' })
-      const steps = new Map([...(task?.steps ?? [])].map(([key, step]) => [key, cutOff(step)] as const))
+      const steps = new Map([...(task?.steps ?? [])].map(([key, step]) => [key, begunAgain(step)] as const))
       const { request, attempt } = event
       const text = steps.get('generate')?.state === 'stored' ? (task?.text ?? '') : ''
-      const begunAtMs = task?.begunAtMs ?? nowMs
-      this.#tasks.set(event.task, { task: event.task, request, attempt, pid, text, steps, begunAtMs, endedAtMs: null })
+      const { begunAtMs = nowMs, answeredAtMs = null } = task ?? {}
+      const fresh = { task: event.task, request, attempt, pid, text, steps, begunAtMs, answeredAtMs }
+      this.#tasks.set(event.task, { ...fresh, endedAtMs: null, toldAtMs: nowMs })
       return
     }
-    if (task === undefined || event.attempt < task.attempt) return
-    this.#tasks.set(event.task, told(task, event, nowMs))
+    if (task === undefined) return
+    const isAnswer = event.type === 'ended' && event.how === 'completed'
+    const known = isAnswer ? { ...task, answeredAtMs: task.answeredAtMs ?? nowMs } : task
+    this.#tasks.set(
+      event.task,
+      event.attempt < task.attempt ? known : { ...told(known, event, nowMs), toldAtMs: nowMs },
+    )
   }
 
   /** Its process is gone: what it was in the middle of is cut off. */
@@ -71,6 +81,11 @@ function told(task: TaskStory, event: Exclude<WorkEvent, { type: 'begun' }>, now
       return { ...task, steps }
     }
   }
+}
+
+function begunAgain(step: StepStory): StepStory {
+  const { state } = cutOff(step)
+  return state === 'cut_off' ? { ...step, state: 'waiting' } : { ...step, state }
 }
 
 /** What was stored answers the next attempt by itself; what was only in memory is gone with its process. */

@@ -9,6 +9,9 @@ export interface Words {
   readonly seed: string
   readonly lease: (seconds: string) => string
   readonly answerTo: string
+  readonly attempt: (number: number) => string
+  readonly writerGone: string
+  readonly writerFrozen: (name: string) => string
   readonly waiting: string
   readonly starting: string
   readonly delivered: string
@@ -19,7 +22,21 @@ export interface Words {
   readonly withGuard: string
   readonly without: string
   readonly bill: Readonly<
-    Record<'accepted' | 'answered' | 'open' | 'lost' | 'records' | 'doubled' | 'replies' | 'paid' | 'wasted', string>
+    Record<
+      | 'accepted'
+      | 'answered'
+      | 'open'
+      | 'lost'
+      | 'records'
+      | 'doubled'
+      | 'replies'
+      | 'paid'
+      | 'wasted'
+      | 'handedOver'
+      | 'orphaned'
+      | 'slowest',
+      string
+    >
   >
   readonly workers: string
   readonly states: Readonly<Record<'starting' | 'working' | 'draining' | 'frozen' | 'gone', string>>
@@ -32,6 +49,7 @@ export interface Words {
   readonly finishing: string
   readonly compared: string
   readonly tooSmall: string
+  readonly noTerminal: string
   readonly news: (news: News) => string
   readonly table: Readonly<
     Record<
@@ -57,6 +75,13 @@ export interface Words {
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
 
+/** The first by name, the rest by number. */
+function listed(requests: readonly string[]): string {
+  const [first = '', second] = requests
+  if (second === undefined) return first
+  return requests.length === 2 ? `${first}, ${second}` : `${first}, ${second} +${requests.length - 2}`
+}
+
 const EN: Words = {
   title: 'the viewer does the killing',
   guardOn: 'guard ON',
@@ -64,6 +89,9 @@ const EN: Words = {
   seed: 'seed',
   lease: (s) => `lease ${s} s (default 20 s)`,
   answerTo: 'answer to',
+  attempt: (number) => `attempt ${number}`,
+  writerGone: 'its worker is dead: another goes on when the lease ends',
+  writerFrozen: (name) => `${name} is frozen: another goes on when the lease ends`,
   waiting: 'waiting for a request …',
   starting: 'starting PostgreSQL, the services and two workers …',
   delivered: 'delivered',
@@ -89,6 +117,9 @@ const EN: Words = {
     replies: 'replies',
     paid: 'tokens paid',
     wasted: '  wasted',
+    handedOver: 'handed over',
+    orphaned: 'orphaned',
+    slowest: 'slowest, s',
   },
   workers: 'workers',
   states: { starting: 'starting', working: 'working', draining: 'leaving', frozen: 'FROZEN', gone: 'dead' },
@@ -100,6 +131,7 @@ const EN: Words = {
   replaying: 'the same seed without the guard: your keys are pressed again at the same moments',
   finishing: 'finishing what was accepted …',
   compared: 'same seed, same blows. g: once more with the guard, q: quit',
+  noTerminal: 'The keys need a terminal. Without one: --play',
   tooSmall: 'make the window at least 80 × 24',
   news: (news) => {
     switch (news.kind) {
@@ -114,11 +146,13 @@ const EN: Words = {
       case 'deploying':
         return `deploying ${news.release}: every worker in turn`
       case 'released':
-        return `release ${news.release}: ${news.workers} workers in ${seconds(news.tookMs)} s, ${news.handedOver} handed over, ${news.lost} lost, ${news.doubled} doubled`
+        return `release ${news.release}: ${seconds(news.tookMs)} s, ${news.handedOver} handed over, ${news.lost} lost, ${news.doubled} doubled`
       case 'delivered':
         return `${news.request} answered${news.attempts > 1 ? `, attempt ${news.attempts}` : ''}`
       case 'taken_over':
-        return `${news.request} goes on in ${news.pid}, attempt ${news.attempt}`
+        return `${news.pid} goes on with ${listed(news.requests)}`
+      case 'set_aside':
+        return `${news.request} cost three workers their life: a dead letter, and a person resumes it`
       case 'surprise':
         return `a worker ended by itself: ${news.how}`
     }
@@ -153,6 +187,9 @@ const RU: Words = {
   seed: 'seed',
   lease: (s) => `аренда ${s} с (обычно 20 с)`,
   answerTo: 'ответ на',
+  attempt: (number) => `попытка ${number}`,
+  writerGone: 'воркер мёртв: другой продолжит, когда кончится аренда',
+  writerFrozen: (name) => `${name} заморожен: другой продолжит, когда кончится аренда`,
   waiting: 'ждём обращения …',
   starting: 'запускаются PostgreSQL, сервисы и два воркера …',
   delivered: 'доставлен',
@@ -178,17 +215,21 @@ const RU: Words = {
     replies: 'ответы',
     paid: 'токены',
     wasted: '  впустую',
+    handedOver: 'передано',
+    orphaned: 'осиротело',
+    slowest: 'дольше всего, с',
   },
   workers: 'воркеры',
   states: { starting: 'запуск', working: 'работает', draining: 'уходит', frozen: 'ЗАМЁРЗ', gone: 'мёртв' },
   inHand: (count) => `в руках ${count}`,
   log: 'что происходит',
-  keys: { k: 'kill -9', d: 'деплой', f: 'замор.', gOff: 'без защиты', gOn: 'с защитой', l: 'english', q: 'выход' },
+  keys: { k: 'kill -9', d: 'деплой', f: 'заморозка', gOff: 'без защиты', gOn: 'с защитой', l: 'english', q: 'выход' },
   busy: 'по одному: дождитесь, пока вернутся оба воркера',
   firstAct: 'сначала k, d или f: потом то же самое случится без защиты',
   replaying: 'тот же seed без защиты: ваши клавиши нажимаются в те же секунды',
   finishing: 'доделываем принятое …',
   compared: 'тот же seed, те же удары. g: снова с защитой, q: выход',
+  noTerminal: 'Для клавиш нужен терминал. Без него: --play',
   tooSmall: 'нужно окно хотя бы 80 × 24',
   news: (news) => {
     switch (news.kind) {
@@ -203,11 +244,13 @@ const RU: Words = {
       case 'deploying':
         return `деплой ${news.release}: воркеры по очереди`
       case 'released':
-        return `релиз ${news.release}: воркеров ${news.workers} за ${seconds(news.tookMs)} с, передано ${news.handedOver}, потеряно ${news.lost}, дважды ${news.doubled}`
+        return `релиз ${news.release}: ${seconds(news.tookMs)} с, передано ${news.handedOver}, потеряно ${news.lost}, дважды ${news.doubled}`
       case 'delivered':
         return `${news.request}: ответ доставлен${news.attempts > 1 ? `, попытка ${news.attempts}` : ''}`
       case 'taken_over':
-        return `${news.request} продолжает ${news.pid}, попытка ${news.attempt}`
+        return `${news.pid} продолжает ${listed(news.requests)}`
+      case 'set_aside':
+        return `${news.request} стоило жизни трём воркерам: dead letter, человек возобновляет`
       case 'surprise':
         return `воркер закончился сам: ${news.how}`
     }

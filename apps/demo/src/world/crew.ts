@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { WorkEvent, WorkerMessage, WorkerSettings } from '../worker/messages.ts'
 import { freeze } from './frozen.ts'
@@ -42,7 +43,7 @@ export class Crew {
   readonly #options: CrewOptions
   readonly #slots: Slot[] = []
   #release = 1
-  #isOver = false
+  readonly #over = new AbortController()
 
   constructor(options: CrewOptions) {
     this.#options = options
@@ -96,7 +97,7 @@ export class Crew {
     this.downs.push({ pid, atMs: Date.now() })
     const held = freeze(pid)
     slot.state = 'frozen'
-    await new Promise((resolve) => setTimeout(resolve, forMs))
+    await pause(forMs, undefined, { signal: this.#over.signal }).catch(() => undefined)
     await held.wake()
     if (slot.child?.pid === pid) slot.state = 'working'
   }
@@ -121,7 +122,7 @@ export class Crew {
 
   /** At once: what they were doing ends with the demo. */
   async stop(): Promise<void> {
-    this.#isOver = true
+    this.#over.abort()
     await Promise.all(
       this.#slots.map(async ({ child }) => {
         const gone = goneOf(child)
@@ -138,7 +139,7 @@ export class Crew {
   }
 
   async #spawn(slot: Slot): Promise<void> {
-    if (this.#isOver) return
+    if (this.#over.signal.aborted) return
     slot.release = this.release
     slot.state = 'starting'
     slot.startedAtMs = Date.now()
@@ -163,7 +164,8 @@ export class Crew {
       })
       child.once('exit', (code, signal) => {
         clearTimeout(late)
-        const isExpected = this.#isOver || slot.child !== child || signal === 'SIGKILL' || slot.state === 'draining'
+        const isExpected =
+          this.#over.signal.aborted || slot.child !== child || signal === 'SIGKILL' || slot.state === 'draining'
         if (slot.child === child) slot.child = null
         if (isExpected) return resolve()
         const how = `${signal ?? `exit code ${code}`}${errors === '' ? '' : `: ${errors.trim()}`}`
