@@ -15,6 +15,10 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly token: string | null
+  /** Opens /metrics of servers and workers, and nothing else. */
+  readonly metricsToken: string | null
+  /** A worker's own port for probes and metrics. */
+  readonly operations: { readonly port: number; readonly host: string } | null
   readonly workers: number
   /** Requests that one worker handles at once. A model's provider may allow less: GigaChat's smallest contract, one. */
   readonly concurrency: number
@@ -72,6 +76,8 @@ export function readConfig(environment: Environment = process.env, cwd: string =
     host,
     port: read.number('PORT', 4_400, 0, 65_535),
     token: read.text('FOOTHOLD_TOKEN'),
+    metricsToken: read.text('FOOTHOLD_METRICS_TOKEN'),
+    operations: operationsConfig(read),
     workers: read.number('WORKERS', 2, 1, 64),
     concurrency: read.number('CONCURRENCY', 20, 1, 1_000),
     deadlineMs: read.number('DEADLINE_SECONDS', 900, 1, 86_400) * 1_000,
@@ -114,6 +120,12 @@ export function readClientConfig(environment: Environment = process.env): { url:
   const port = read.number('PORT', 4_400, 0, 65_535)
   read.throwIfWrong()
   return { url: url ?? `http://127.0.0.1:${port}`, token: read.text('FOOTHOLD_TOKEN') }
+}
+
+function operationsConfig(read: Reader): Config['operations'] {
+  const host = read.text('OPERATIONS_HOST') ?? '127.0.0.1'
+  if (read.text('OPERATIONS_PORT') === null) return null
+  return { port: read.number('OPERATIONS_PORT', 0, 0, 65_535), host }
 }
 
 function gigachatConfig(read: Reader): GigaChatConfig | null {

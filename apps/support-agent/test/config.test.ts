@@ -96,3 +96,9 @@ test('questions go to the server of npm start, unless told', () => {
   expect(readClientConfig({ PORT: '4500' }).url).toBe('http://127.0.0.1:4500')
   expect(readClientConfig({ FOOTHOLD_URL: 'https://example.com/foothold' }).url).toBe('https://example.com/foothold')
 })
+
+test('a worker has a port of its own where one is named', () => {
+  expect(readConfig({ OPERATIONS_HOST: '0.0.0.0' }).operations).toBeNull()
+  expect(readConfig({ OPERATIONS_PORT: '9464' }).operations).toEqual({ port: 9464, host: '127.0.0.1' })
+  expect(() => readConfig({ OPERATIONS_PORT: 'metrics' })).toThrow(/OPERATIONS_PORT is "metrics"/)
+})

@@ -33,6 +33,7 @@ export function supportAgent(ports: SupportPorts): SupportAgent {
   const { onStepDone = () => undefined, deadlineMs } = ports
   return agent({
     name: 'support',
+    reasons: ['telegram_unavailable', 'telegram_rejected', 'reply_unavailable', 'reply_rejected'],
     input: SupportRequest,
     deadlineMs,
 

@@ -23,6 +23,7 @@ export async function runServer(config: Config): Promise<number> {
       host: config.host,
       port: config.port,
       ...(config.token === null ? {} : { token: config.token }),
+      ...(config.metricsToken === null ? {} : { metricsToken: config.metricsToken }),
     })
   } catch (error) {
     await foothold.close()

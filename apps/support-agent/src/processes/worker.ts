@@ -22,6 +22,9 @@ export async function runWorker(config: Config): Promise<number> {
     agents: [composition.agent],
     concurrency: config.concurrency,
     ...(config.release === null ? {} : { release: config.release }),
+    ...(config.operations === null
+      ? {}
+      : { operations: { ...config.operations, token: config.metricsToken ?? undefined } }),
   })
   const started = await end.unless(worker.start().then(() => true))
   if (started !== null) tellReady({ worker: worker.id })

@@ -66,7 +66,12 @@ export async function start({ config, module, workingFolder }: StartOptions): Pr
       PORT: String(config.port),
     })
     const workers = Array.from({ length: config.workers }, (_, index) =>
-      keep({ name: `worker-${index + 1}`, args: ['worker'], environment, stopMs: WORKER_STOP_MS }),
+      keep({
+        name: `worker-${index + 1}`,
+        args: ['worker'],
+        environment: { ...environment, ...operationsPort(config, index) },
+        stopMs: WORKER_STOP_MS,
+      }),
     )
     const server = keep({ name: 'server', args: ['server'], environment, stopMs: OTHERS_STOP_MS })
     stops.push(
@@ -96,6 +101,12 @@ export async function start({ config, module, workingFolder }: StartOptions): Pr
   } finally {
     signals.uninstall()
   }
+}
+
+/** One port each, counted up from the one that is set; 0 is any free one for all. */
+function operationsPort({ operations }: Config, index: number): Record<string, string> {
+  if (operations === null) return {}
+  return { OPERATIONS_PORT: String(operations.port === 0 ? 0 : operations.port + index) }
 }
 
 interface Stop {
