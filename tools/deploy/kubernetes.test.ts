@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment'
 import { describe, expect, test } from 'vitest'
@@ -98,15 +97,32 @@ describe('a roll-out or a drained node loses nothing', () => {
   test('an outage of the database restarts nothing', () => {
     expect(deployment('server').container.livenessProbe?.httpGet?.path).toBe('/healthz')
     expect(deployment('server').container.readinessProbe?.httpGet?.path).toBe('/readyz')
-    expect(deployment('worker').container.livenessProbe).toBeUndefined()
+    expect(deployment('worker').container.livenessProbe?.httpGet?.path).toBe('/healthz')
+    expect(deployment('worker').container.readinessProbe?.httpGet?.path).toBe('/readyz')
+  })
+
+  test('probes and Prometheus come to the port on which the process listens', () => {
+    for (const name of ['server', 'worker'] as const) {
+      const { spec, container } = deployment(name)
+      const port = container.ports?.[0]
+      const variable = name === 'server' ? 'PORT' : 'OPERATIONS_PORT'
+
+      expect(String(port?.containerPort)).toBe(container.env?.find((each) => each.name === variable)?.value)
+      expect([container.livenessProbe?.httpGet?.port, container.readinessProbe?.httpGet?.port]).toEqual([
+        port?.name,
+        port?.name,
+      ])
+      expect(spec.template.metadata?.annotations).toMatchObject({
+        'prometheus.io/port': String(port?.containerPort),
+        'prometheus.io/path': '/metrics',
+      })
+    }
   })
 
   test('the start command is the image’s own, so that it is written and tested in one place', () => {
     for (const { container } of [deployment('server'), deployment('worker')]) {
       expect([container.command, container.args]).toEqual([undefined, undefined])
     }
-    const [, script = ''] = deployment('worker').container.readinessProbe?.exec?.command ?? []
-    expect(existsSync(join(DEPLOY, '..', script))).toBe(true)
   })
 })
 
@@ -146,6 +162,6 @@ describe('a pod has what it needs and no more', () => {
 
     expect([...manifests.values()].map(({ kind }) => kind)).not.toContain('Secret')
     expect(container.envFrom).toBeUndefined()
-    expect(secrets).toEqual(['DATABASE_URL', 'FOOTHOLD_TOKEN'])
+    expect(secrets).toEqual(['DATABASE_URL', 'FOOTHOLD_TOKEN', 'FOOTHOLD_METRICS_TOKEN'])
   })
 })

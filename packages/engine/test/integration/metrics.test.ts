@@ -33,10 +33,9 @@ function seriesOf(text: string): ReadonlyMap<string, number> {
 
 test('every label set that can be known stands at 0 before anything has happened', async () => {
   const { foothold, worker } = await setup()
-  const support = { ...agentOf(async () => 'да', { name: 'support' }) }
-  const withReasons = { ...support, '~code': { ...support['~code'], reasons: ['telegram_rejected'] } }
+  const support = agentOf(async () => 'да', { name: 'support', reasons: ['telegram_rejected'] })
 
-  await worker([withReasons], { release: 'выпуск-7' })
+  await worker([support], { release: 'выпуск-7' })
   const series = await scrape(foothold)
 
   for (const reason of [...REASONS, 'telegram_rejected']) {
