@@ -10,6 +10,8 @@ import { type LoadedProgram, loadProgram, type Mode, type Program } from './prog
 export interface World {
   readonly foothold: Foothold
   readonly simulators: Simulators
+  /** What the application's processes are told. */
+  readonly environment: Readonly<Record<string, string>>
   readonly query: <Row = Record<string, unknown>>(text: string, values?: unknown[]) => Promise<Row[]>
   /** What is submitted in it has its ids at once, and is seen by workers when it commits. */
   inTransaction<T>(act: (sql: Queryable) => Promise<T>): Promise<T>
@@ -27,6 +29,8 @@ export interface StartOptions extends HeldProgramSettings {
 export interface WorldOptions {
   /** Whether a gateway before the CRM honours Idempotency-Key. Default: the CRM as it is, without. */
   readonly crmKeys?: boolean
+  /** Of the model: between two pieces of an answer. Default 0. */
+  readonly chunkDelayMs?: number
 }
 
 /**
@@ -58,10 +62,10 @@ export interface Transition {
   readonly crashesTotal: number
 }
 
-export async function openWorld({ crmKeys = false }: WorldOptions = {}): Promise<World> {
+export async function openWorld({ crmKeys = false, chunkDelayMs = 0 }: WorldOptions = {}): Promise<World> {
   const database = await createTestDatabase(inject('postgresUrl'))
   const simulators = await startSimulators({
-    gigachat: { chunkDelayMs: 0, parallelMax: 1_000, tokenRequestsPerSecond: 1_000 },
+    gigachat: { chunkDelayMs, parallelMax: 1_000, tokenRequestsPerSecond: 1_000 },
     crm: { mode: crmKeys ? 'keys' : 'none' },
   })
   const foothold = await connect(database.url, { logger: 'silent' })
@@ -90,6 +94,7 @@ export async function openWorld({ crmKeys = false }: WorldOptions = {}): Promise
   return {
     foothold,
     simulators,
+    environment,
     query: async (text, values) => (await pool.query(text, values)).rows,
     async inTransaction(act) {
       const client = await pool.connect()

@@ -1,3 +1,4 @@
+import { grantStatements } from './grants.ts'
 import { checksumOf } from './migrate.ts'
 import { MIGRATIONS, type Migration } from './migrations/embedded.ts'
 
@@ -5,8 +6,9 @@ import { MIGRATIONS, type Migration } from './migrations/embedded.ts'
  * All migrations as one script for `psql`, for databases whose schema an administrator makes. It leaves behind exactly
  * what `migrate` would, its ledger included, so that a role without CREATE can start on it.
  */
-export function migrationScript(): string {
-  return `${['\\set ON_ERROR_STOP on', LEDGER, ...MIGRATIONS.map(transactionOf)].join('\n\n')}\n`
+export function migrationScript({ grantTo }: { readonly grantTo?: string | undefined } = {}): string {
+  const grants = grantTo === undefined ? [] : [`${grantStatements(grantTo).join(';\n')};`]
+  return `${['\\set ON_ERROR_STOP on', LEDGER, ...MIGRATIONS.map(transactionOf), ...grants].join('\n\n')}\n`
 }
 
 const LEDGER = `create schema if not exists foothold;

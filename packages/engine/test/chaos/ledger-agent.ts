@@ -15,6 +15,8 @@ export interface LedgerAgentOptions {
   readonly receiver: 'keys' | 'find'
   /** Milliseconds a step takes; long enough to be interrupted. */
   readonly pauseMs?: number
+  /** The one step that takes so long. Default: each. */
+  readonly pauseAt?: 'generate'
   readonly onStep?: (name: string) => void
 }
 
@@ -30,7 +32,10 @@ export function ledgerAgent(url: string, options: LedgerAgentOptions): Agent<'le
     const { rows } = await pool.query<{ id: string }>(`select id from ledger where what = 'deal' and key = $1`, [key])
     return rows[0] === undefined ? null : { deal: rows[0].id }
   }
-  const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, options.pauseMs ?? 0))
+  const pause = (at?: 'generate'): Promise<void> => {
+    const isHere = options.pauseAt === undefined || options.pauseAt === at
+    return new Promise((resolve) => setTimeout(resolve, isHere ? (options.pauseMs ?? 0) : 0))
+  }
 
   return agent({
     name: 'ledger',
@@ -66,7 +71,7 @@ export function ledgerAgent(url: string, options: LedgerAgentOptions): Agent<'le
       const text = await task.step('generate', async ({ emit }) => {
         await note(task.id, 'generate')
         for (const word of ['Ваша ', 'сделка ', deal]) emit('text', word)
-        await pause()
+        await pause('generate')
         return `${context}: ${deal}`
       })
       return task.transaction('store', async (sql) => {

@@ -1,9 +1,9 @@
 import { startDevPostgres } from '@foothold/dev-postgres'
 import pg from 'pg'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../src/index.ts'
-import { createTestDatabase } from '../../src/testing/index.ts'
 import { until } from '../integration/world.ts'
+import { engineDatabase } from '../test-database.ts'
 import { LEDGER, ledgerAgent } from './ledger-agent.ts'
 import { startWorkerProcess } from './processes.ts'
 
@@ -13,8 +13,8 @@ const TASKS = 90
 
 test('PostgreSQL stopped for 30 s under load, at defaults: no process restarts, every accepted task ends, nothing is doubled', async () => {
   // The outside world keeps its books elsewhere: it does not fall with the engine's database.
-  const world = await createTestDatabase(inject('postgresUrl'))
-  const books = new pg.Pool({ connectionString: world.url, max: 2 })
+  const world = await engineDatabase()
+  const books = new pg.Pool({ connectionString: world.ownerUrl, max: 2 })
   await books.query(LEDGER)
   const server = await startDevPostgres({ purpose: 'test' })
   const engine = new pg.Pool({ connectionString: server.url, max: 2 })

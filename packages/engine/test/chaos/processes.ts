@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import type { DefendedWorkerSettings } from './defended-worker.ts'
 import type { WorkerProcessSettings } from './worker-process.ts'
 
 export interface WorkerProcess {
@@ -13,11 +14,18 @@ export interface WorkerProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
-const ENTRY = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
-
 /** A forked worker; ended with the test whatever happens. */
 export function startWorkerProcess(settings: WorkerProcessSettings): WorkerProcess {
-  const child = fork(ENTRY, [JSON.stringify(settings)], {
+  return startProcess('./worker-process.ts', settings)
+}
+
+/** One that has a single line of defence. */
+export function startDefendedWorker(settings: DefendedWorkerSettings): WorkerProcess {
+  return startProcess('./defended-worker.ts', settings)
+}
+
+function startProcess(entry: string, settings: object): WorkerProcess {
+  const child = fork(fileURLToPath(new URL(entry, import.meta.url)), [JSON.stringify(settings)], {
     execArgv: ['--conditions=@foothold/source', '--import', 'tsx'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

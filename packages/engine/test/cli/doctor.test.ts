@@ -166,7 +166,7 @@ async function keeper(world: CliWorld): Promise<{ restore(): Promise<void> }> {
 
 test('a clock that a test has moved is found', async () => {
   const world = await cliWorld()
-  await movableClock(world.url).advance(3_600_000)
+  await movableClock(world.ownerUrl).advance(3_600_000)
 
   expect(complaintsOf(await doctor(world))).toEqual(['schema clock'])
 })

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { connect, signal } from '../../src/index.ts'
-import { createTestDatabase } from '../../src/testing/index.ts'
 import { startSilentDatabase } from '../integration/silent-database.ts'
 import { until } from '../integration/world.ts'
+import { engineDatabase } from '../test-database.ts'
 
 /** The program as a person starts it. */
 interface Program {
@@ -37,7 +37,7 @@ function foothold(url: string, ...argv: readonly string[]): Program {
 test('a worker runs what a module exports and drains on SIGTERM; watching ends with Ctrl-C and leaves the task alone', {
   timeout: 90_000,
 }, async () => {
-  const database = await createTestDatabase(inject('postgresUrl'))
+  const database = await engineDatabase()
   onTestFinished(() => database.drop())
   const client = await connect(database.url, { logger: 'silent' })
   onTestFinished(() => client.close())

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, inject } from 'vitest'
+import { afterAll } from 'vitest'
 import { z } from 'zod'
 import { type Client, createClient } from '../../src/client/client.ts'
 import { Meter } from '../../src/metrics/meter.ts'
@@ -13,12 +13,17 @@ import { createNotifier, type Notifier } from '../../src/store/notify.ts'
 import { completeTask, deadLetterTask, parkTask, type Wait } from '../../src/store/settle.ts'
 import { type Fence, type StepWrite, storeChunks, storeSteps } from '../../src/store/steps.ts'
 import { registerHandlers, registerWorker } from '../../src/store/workers.ts'
-import { createTestDatabase, type TestDatabase } from '../../src/testing/database.ts'
+import type { TestDatabase } from '../../src/testing/database.ts'
+import { engineDatabase } from '../test-database.ts'
 
 /** One database, one client, and a hand that does to tasks what a worker does, one statement at a time. */
 export interface World extends AsyncDisposable {
+  /** Of a role that may create nothing: the engine's. */
   readonly url: string
+  readonly ownerUrl: string
   readonly db: Database
+  /** Sees every session of the server, and calls what only the owner may. */
+  readonly owner: Database
   readonly notifier: Notifier
   readonly client: Client
   /** A session beside ours: looks, holds locks, opens transactions. */
@@ -37,14 +42,15 @@ export const support = agent({
 export function worlds(): () => Promise<World> {
   let ground: Promise<Ground> | undefined
   afterAll(async () => {
-    const { sql, db, database } = (await ground) ?? {}
+    const { sql, db, owner, database } = (await ground) ?? {}
     await sql?.end()
+    await owner?.close()
     await db?.close()
     await database?.drop()
   })
   return async () => {
     ground ??= breakGround()
-    const { database, db, sql } = await ground
+    const { database, db, owner, sql } = await ground
     // The test before may have failed inside a transaction.
     await sql.query('rollback')
     await sql.query(
@@ -56,7 +62,9 @@ export function worlds(): () => Promise<World> {
     const client = createClient({ db, notifier, meter: new Meter() })
     return {
       url: database.url,
+      ownerUrl: database.ownerUrl,
       db,
+      owner,
       notifier,
       client,
       sql,
@@ -73,15 +81,21 @@ export function worlds(): () => Promise<World> {
 interface Ground {
   readonly database: TestDatabase
   readonly db: Database
+  readonly owner: Database
   readonly sql: pg.Client
 }
 
 async function breakGround(): Promise<Ground> {
-  const database = await createTestDatabase(inject('postgresUrl'))
-  const sql = new pg.Client({ connectionString: database.url })
+  const database = await engineDatabase()
+  const sql = new pg.Client({ connectionString: database.ownerUrl })
   sql.on('error', () => {})
   await sql.connect()
-  return { database, sql, db: openDatabase({ url: database.url, poolSize: 10 }) }
+  return {
+    database,
+    sql,
+    db: openDatabase({ url: database.url, poolSize: 10 }),
+    owner: openDatabase({ url: database.ownerUrl, poolSize: 2 }),
+  }
 }
 
 export interface Hand {
@@ -175,7 +189,7 @@ async function hire(db: Database): Promise<Hand> {
 /** Resolves when so many statements with this text in them wait for a lock of another session. */
 export async function untilWaiting(world: World, text: string, count: number = 1): Promise<void> {
   for (;;) {
-    const waiting = await world.db.run(
+    const waiting = await world.owner.run(
       `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like $1`,
       [`%${text}%`],
       { doing: 'testing' },

@@ -154,8 +154,8 @@ test('a sleep of nothing or less than nothing costs no attempt', async () => {
 })
 
 test('a sleep of months is kept, and over when they have passed', async () => {
-  const { url, foothold, worker, query } = await setup()
-  const clock = movableClock(url)
+  const { ownerUrl, foothold, worker, query } = await setup()
+  const clock = movableClock(ownerUrl)
   const months = 90 * 86_400_000
   const patient = agentOf(async (task) => {
     await task.sleep('квартал', months)

@@ -32,7 +32,7 @@ async function ground(): Promise<Ground> {
   return {
     ...world,
     db,
-    clock: movableClock(world.url),
+    clock: movableClock(world.ownerUrl),
     submit: async () =>
       (
         await world.foothold.submit(

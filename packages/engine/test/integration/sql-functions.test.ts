@@ -20,7 +20,7 @@ async function submit(sql: pg.Client, input: unknown, named: Record<string, unkn
   return rows[0] as Submitted
 }
 
-async function session(world: World, url = world.url): Promise<pg.Client> {
+async function session(world: World, url = world.ownerUrl): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   await client.connect()

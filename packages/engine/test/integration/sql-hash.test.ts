@@ -10,7 +10,7 @@ const seed = Number(process.env['FOOTHOLD_SEED'] ?? Math.floor(Math.random() * 2
 
 async function differences(texts: readonly string[]): Promise<unknown[]> {
   await using world = await openWorld()
-  const rows = await world.db.run<{ text: string; sql: string }>(
+  const rows = await world.owner.run<{ text: string; sql: string }>(
     `select t as text, foothold.canonical_json(t::json) as sql from unnest($1::text[]) with ordinality v(t, n) order by n`,
     [texts],
     { doing: 'testing' },

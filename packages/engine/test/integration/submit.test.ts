@@ -138,7 +138,7 @@ test('the same key of another tenant or agent is another key', async () => {
 
 test('a dedupe key can be used anew after 30 days, and by one of many at once', async () => {
   await using world = await openWorld()
-  const clock = movableClock(world.url)
+  const clock = movableClock(world.ownerUrl)
   onTestFinished(() => clock.reset())
   const first = await world.client.submit(support, { text: 'а' }, { dedupeKey: 'k' })
   await clock.advance(30 * DAY_MS - 60_000)

@@ -1,11 +1,14 @@
 import pg from 'pg'
-import { inject, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { type Agent, connect, type Foothold, type Logger, type Worker, type WorkerOptions } from '../../src/index.ts'
-import { createTestDatabase } from '../../src/testing/index.ts'
+import { engineDatabase } from '../test-database.ts'
 
 /** A test's own world: a database, a connection, and a look at the tables as they are. */
 export interface World {
+  /** Of a role that may create nothing: the engine's. */
   readonly url: string
+  /** The test's own: it may make tables, triggers and another clock. */
+  readonly ownerUrl: string
   readonly foothold: Foothold
   readonly log: readonly LogLine[]
   /** A worker with a short heartbeat (100 ms) and lease (1 s), stopped with the test. */
@@ -24,10 +27,10 @@ export interface LogLine {
 }
 
 export async function setup(): Promise<World> {
-  const database = await createTestDatabase(inject('postgresUrl'))
+  const database = await engineDatabase()
   const log: LogLine[] = []
   const foothold = await connect(database.url, { logger: recording(log) })
-  const pool = new pg.Pool({ connectionString: database.url, max: 5 })
+  const pool = new pg.Pool({ connectionString: database.ownerUrl, max: 5 })
   pool.on('error', () => undefined)
   const sessions: pg.Client[] = []
   const elsewhere: Foothold[] = []
@@ -48,6 +51,7 @@ export async function setup(): Promise<World> {
   })
   return {
     url: database.url,
+    ownerUrl: database.ownerUrl,
     foothold,
     log,
     worker: (agents, options = {}) => startWorker(foothold, agents, options),
@@ -58,7 +62,7 @@ export async function setup(): Promise<World> {
     },
     query: async (text, values) => (await pool.query(text, values)).rows,
     async session() {
-      const session = new pg.Client({ connectionString: database.url })
+      const session = new pg.Client({ connectionString: database.ownerUrl })
       session.on('error', () => undefined)
       await session.connect()
       sessions.push(session)
