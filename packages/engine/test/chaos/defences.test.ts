@@ -22,29 +22,30 @@ interface Struck {
   readonly network: BlackHole
 }
 
-const LOSSES: { readonly [Loss in string]: { strike(at: Struck): void; readonly expected: Record<Defence, boolean> } } =
-  {
-    'kill -9': {
-      strike: ({ victim }) => victim.kill('SIGKILL'),
-      expected: { sweep: true, drain: false },
+const LOSSES: {
+  readonly [Loss in string]: { readonly strike: (at: Struck) => void; readonly expected: Record<Defence, boolean> }
+} = {
+  'kill -9': {
+    strike: ({ victim }) => victim.kill('SIGKILL'),
+    expected: { sweep: true, drain: false },
+  },
+  SIGSTOP: {
+    strike: ({ victim }) => victim.kill('SIGSTOP'),
+    expected: { sweep: true, drain: false },
+  },
+  // PostgreSQL is told nothing: its sessions stay open, as after a power cut.
+  'node loss': {
+    strike({ victim, network }) {
+      network.swallow()
+      victim.kill('SIGKILL')
     },
-    SIGSTOP: {
-      strike: ({ victim }) => victim.kill('SIGSTOP'),
-      expected: { sweep: true, drain: false },
-    },
-    // PostgreSQL is told nothing: its sessions stay open, as after a power cut.
-    'node loss': {
-      strike({ victim, network }) {
-        network.swallow()
-        victim.kill('SIGKILL')
-      },
-      expected: { sweep: true, drain: false },
-    },
-    SIGTERM: {
-      strike: ({ victim }) => victim.kill('SIGTERM'),
-      expected: { sweep: true, drain: true },
-    },
-  }
+    expected: { sweep: true, drain: false },
+  },
+  SIGTERM: {
+    strike: ({ victim }) => victim.kill('SIGTERM'),
+    expected: { sweep: true, drain: true },
+  },
+}
 const DEFENCES: readonly Defence[] = ['sweep', 'drain']
 
 const matrix = new Map<string, string>()
