@@ -15,18 +15,30 @@ export interface Project {
   remove(): Promise<void>
 }
 
-/** A copy of projects/<name> in an empty folder outside this repository, with our packages from their tarballs. */
-export async function installProject(name: string): Promise<Project> {
+type Versions = Readonly<Record<string, string>>
+
+/**
+ * A copy of projects/<name> in an empty folder outside this repository, with our packages from their tarballs, and
+ * other packages in other versions where `versions` has some.
+ */
+export async function installProject(name: string, versions: Versions = {}): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), `foothold-${name}-`))
   await cp(fileURLToPath(new URL(`projects/${name}`, import.meta.url)), folder, { recursive: true })
   const path = join(folder, 'package.json')
-  const manifest = JSON.parse(await readFile(path, 'utf8')) as { dependencies: Record<string, string> }
-  const tarballs = inject('tarballs')
-  const dependencies = Object.entries(manifest.dependencies).map(([key, version]) => [
-    key,
-    tarballs[key] === undefined ? version : `file:${tarballs[key]}`,
-  ])
-  await writeFile(path, JSON.stringify({ ...manifest, dependencies: Object.fromEntries(dependencies) }, null, 2))
+  const {
+    dependencies,
+    devDependencies = {},
+    ...manifest
+  } = JSON.parse(await readFile(path, 'utf8')) as {
+    dependencies: Versions
+    devDependencies?: Versions
+  }
+  const chosen = {
+    ...manifest,
+    dependencies: choose(dependencies, versions),
+    devDependencies: choose(devDependencies, versions),
+  }
+  await writeFile(path, JSON.stringify(chosen, null, 2))
   const project = { folder, run, remove: () => rm(folder, { recursive: true, force: true }) }
   async function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const running = promisify(execFile)(command, args, { cwd: folder, env: cleanEnvironment(env), maxBuffer: 2 ** 26 })
@@ -35,8 +47,16 @@ export async function installProject(name: string): Promise<Project> {
     })
     return stdout + stderr
   }
-  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'])
+  await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'])
   return project
+}
+
+function choose(dependencies: Versions, versions: Versions): Versions {
+  const tarballs = inject('tarballs')
+  const chosen = Object.entries(dependencies).map(([name, version]) => {
+    return [name, tarballs[name] === undefined ? (versions[name] ?? version) : `file:${tarballs[name]}`] as const
+  })
+  return Object.fromEntries(chosen)
 }
 
 /** Nothing of the test runner's own settings: these are other people's projects. */

@@ -12,6 +12,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   maintenance: ['protocol', 'lifecycle', 'store', 'metrics'],
   client: ['protocol', 'lifecycle', 'store', 'metrics'],
   operations: ['protocol', 'lifecycle', 'metrics'],
+  // Exported by a name of its own, for applications; the engine itself knows pg alone.
+  transactions: ['protocol'],
   root: ['protocol', 'lifecycle', 'store', 'metrics', 'worker', 'maintenance', 'client', 'operations'],
   // A program on top of the composition root: it looks into the tables itself, but runs and steers through what is public.
   cli: ['protocol', 'lifecycle', 'store', 'root'],
