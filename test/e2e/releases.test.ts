@@ -12,6 +12,8 @@ import { openWorld, until, type World } from './world.ts'
  */
 
 const LIVE = 50
+/** Times are printed always and held only on a machine with nothing else to do: `npm run bench:releases`. */
+const IS_TIMED = process.env['FOOTHOLD_TIMED'] === '1'
 const RELEASE_MS = 15_000
 /** Of a process that has a core to itself: so many more start at once as there are too few cores, so much longer it takes. */
 const FIRST_CLAIM_MS = 1_000
@@ -92,9 +94,10 @@ async function expectNothingLost({ world, ids }: Fleet, release: Release, what: 
   expect(cut.length).toBeGreaterThan(0)
   expect(tasks.filter(({ handovers }) => handovers > 1)).toEqual([])
   expect(await doubledOrMissing(world, ids)).toEqual([])
+  expect(claimed.length).toBeGreaterThan(0)
+  if (!IS_TIMED) return
   expect(tookMs).toBeLessThan(RELEASE_MS)
   // Of so few starts the 99th percentile is the slowest one.
-  expect(claimed.length).toBeGreaterThan(0)
   expect(Math.max(...claimed)).toBeLessThan(FIRST_CLAIM_MS * Math.max(1, startedTogether / availableParallelism()))
 }
 
