@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestDatabase } from 'foothold/testing'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { installProject, type Project, startProgram } from './project.ts'
+import { installProject, killedAndStartedAnew, type Project, startProgram } from './project.ts'
 
 let project: Project
 
@@ -35,11 +35,7 @@ describe.each([
       const start = () => startProgram(path, [name], { cwd: folder, env: { DATABASE_URL: database.url } })
       expect(await readdir(folder)).toEqual([name])
 
-      const first = start()
-      await first.said('writing in attempt 1')
-      first.kill('SIGKILL')
-      await first.exit
-      const second = start()
+      const [first, second] = await killedAndStartedAnew(start, 'writing in attempt 1')
 
       expect(await second.exit).toBe(0)
       expect(first.lines).toEqual(['blocked in attempt 1', 'writing in attempt 1'])

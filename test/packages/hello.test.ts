@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createTestDatabase } from 'foothold/testing'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { installProject, type Project, startProgram } from './project.ts'
+import { installProject, killedAndStartedAnew, type Project, startProgram } from './project.ts'
 
 let project: Project
 
@@ -31,12 +31,8 @@ describe.each(inject('nodes'))('on Node.js $version', ({ path }) => {
     const database = await createTestDatabase(inject('postgresUrl'))
     const start = () =>
       startProgram(path, ['built/hello.js'], { cwd: project.folder, env: { DATABASE_URL: database.url } })
-    const first = start()
-    await first.said('step 2, attempt 1')
-    first.kill('SIGKILL')
-    await first.exit
 
-    const second = start()
+    const [, second] = await killedAndStartedAnew(start, 'step 2, attempt 1')
 
     expect(await second.exit).toBe(0)
     expect(second.lines.at(-1)).toBe('done: Привет, мир! (written in attempt 2)')

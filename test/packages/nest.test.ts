@@ -5,10 +5,16 @@ import { installProject, type Project, startProgram } from './project.ts'
 const JEST = 'node_modules/jest/bin/jest.js'
 
 const NESTS = [
-  // ES modules, which Jest can require from Node.js 24.9 on.
-  { nest: '12', versions: {}, nodes: inject('nodes').filter(({ version }) => !version.startsWith('20.')) },
+  // ES modules, which Jest can require from Node.js 24.9 on, with this flag.
+  {
+    nest: '12',
+    flags: ['--experimental-vm-modules'],
+    versions: {},
+    nodes: inject('nodes').filter(({ version }) => !version.startsWith('20.')),
+  },
   {
     nest: '11',
+    flags: [],
     versions: {
       '@nestjs/common': '11.2.10',
       '@nestjs/core': '11.2.10',
@@ -20,7 +26,7 @@ const NESTS = [
 ]
 const onNodes = NESTS.flatMap(({ nodes, ...nest }) => nodes.map((node) => ({ ...nest, ...node })))
 
-describe.each(onNodes)('a project of NestJS $nest on Node.js $version', ({ versions, path }) => {
+describe.each(onNodes)('a project of NestJS $nest on Node.js $version', ({ flags, versions, path }) => {
   let project: Project
 
   beforeAll(async () => {
@@ -32,15 +38,13 @@ describe.each(onNodes)('a project of NestJS $nest on Node.js $version', ({ versi
   test('its Jest runs a provider that submits and the worker beside it', async () => {
     const database = await createTestDatabase(inject('postgresUrl'))
 
-    const output = await project.run(path, ['--experimental-vm-modules', JEST, 'greetings'], {
-      DATABASE_URL: database.url,
-    })
+    const output = await project.run(path, [...flags, JEST, 'greetings'], { DATABASE_URL: database.url })
 
     expect(output).toContain('Tests:       1 passed, 1 total')
     await database.drop()
   })
 
-  test('Jest without any flag loads it as CommonJS, foothold/testing too', async () => {
+  test('its Jest loads foothold and foothold/testing as CommonJS', async () => {
     const output = await project.run(path, [JEST, 'plain'], { DATABASE_URL: inject('postgresUrl') })
 
     expect(output).toContain('Tests:       1 passed, 1 total')

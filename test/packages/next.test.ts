@@ -1,9 +1,9 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestDatabase } from 'foothold/testing'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { freePorts } from '../../tools/free-ports.ts'
 import { installProject, type Project, startProgram } from './project.ts'
 
 let project: Project
@@ -21,14 +21,6 @@ afterAll(async () => {
   await rm(standalone, { recursive: true, force: true })
 })
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 test.each(inject('nodes'))(
   'a standalone build of Next.js submits, and a worker apart from it runs the task (Node.js $version)',
   async ({ path }) => {
@@ -36,7 +28,7 @@ test.each(inject('nodes'))(
     const env = { DATABASE_URL: database.url, NEXT_TELEMETRY_DISABLED: '1' }
     const worker = startProgram(path, ['worker.mjs'], { cwd: project.folder, env })
     await worker.said('the worker runs')
-    const port = await freePort()
+    const [port] = await freePorts(1)
     const server = startProgram(path, ['server.js'], {
       cwd: standalone,
       env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },

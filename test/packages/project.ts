@@ -74,6 +74,15 @@ export interface Program {
   readonly exit: Promise<number | null>
 }
 
+/** Kills a program once it has said this, and starts it anew. */
+export async function killedAndStartedAnew(start: () => Program, text: string): Promise<readonly [Program, Program]> {
+  const first = start()
+  await first.said(text)
+  first.kill('SIGKILL')
+  await first.exit
+  return [first, start()]
+}
+
 /** A program that may live long; whatever the test does, it does not outlive it. */
 export function startProgram(
   command: string,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
-import { freePorts, startProgram } from './debian-programs.ts'
+import { freePorts } from '../../tools/free-ports.ts'
+import { startProgram } from './debian-programs.ts'
 
 /** A real Prometheus and Alertmanager with the files of deploy/: other addresses, and seconds for minutes of pace. */
 export interface Monitoring {

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { freePorts } from '../../../tools/free-ports.ts'
 
 /** Debian's, which has the packages that .ci/run installs. */
 export const PYTHON = '/usr/bin/python3'
@@ -37,7 +37,7 @@ function start(command: string, args: readonly string[], env: Record<string, str
 
 /** Resolves with its address when it answers. */
 export async function startService(databaseUrl: string, seed: number): Promise<string> {
-  const port = await freePort()
+  const [port] = await freePorts(1)
   const url = `http://127.0.0.1:${port}`
   const service = start(PYTHON, ['test/system/fastapi/faulty_service.py'], {
     DATABASE_URL: databaseUrl,
@@ -61,14 +61,4 @@ export function startWorker(databaseUrl: string, serviceUrl: string, heartbeatMs
     SERVICE_URL: serviceUrl,
     HEARTBEAT_MS: String(heartbeatMs),
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
