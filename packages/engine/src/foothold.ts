@@ -126,6 +126,7 @@ function startMaintenance(
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),
     pausesChanged: () => promoter.wake(),
+    sweepNow: () => reaper.wake(),
     async stop() {
       await Promise.all([reaper.stop(), promoter.stop(), alerting.stop()])
     },

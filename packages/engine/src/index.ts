@@ -40,6 +40,7 @@ export type {
   DrainReport,
   Exposition,
   Foothold,
+  LifelineSwitch,
   Logger,
   MetricsRegistry,
   OperationsOptions,

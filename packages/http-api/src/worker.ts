@@ -9,6 +9,9 @@ export const WorkerView = z.object({
   running: z.int(),
   startedAt: z.iso.datetime(),
   lastHeartbeatAt: z.iso.datetime(),
+  hasLifeline: z.boolean(),
+  loopLagMs: z.int().nullable(),
+  rssBytes: z.int().nullable(),
 })
 export type WorkerView = z.infer<typeof WorkerView>
 

@@ -63,6 +63,9 @@ export function wireWorker(worker: WorkerView): WireWorker {
     running: worker.running,
     startedAt: worker.startedAt.toISOString(),
     lastHeartbeatAt: worker.lastHeartbeatAt.toISOString(),
+    hasLifeline: worker.hasLifeline,
+    loopLagMs: worker.loopLagMs,
+    rssBytes: worker.rssBytes,
   }
 }
 

@@ -174,6 +174,9 @@ export function memoryFoothold(): MemoryFoothold {
     pause: () => Promise.reject(new Error('not used over HTTP')),
     unpause: () => Promise.reject(new Error('not used over HTTP')),
     pauses: async () => [],
+    switchLifeline: async (to) =>
+      to === 'on' ? { isOn: true } : { isOn: false, since: new Date(), reason: null, by: null },
+    lifelineSwitch: async () => ({ isOn: true }),
     cancel,
     resume: async (id) => {
       called('resume', id)
@@ -269,6 +272,9 @@ const WORKER: WorkerView = {
   running: 1,
   startedAt: new Date('2027-01-02T03:04:05.678Z'),
   lastHeartbeatAt: new Date('2027-01-02T03:04:06.000Z'),
+  hasLifeline: true,
+  loopLagMs: 3,
+  rssBytes: 120_000_000,
 }
 
 function statusEvent({ status, lastReason, attempt, workerId }: TaskDetail): TaskEvent {

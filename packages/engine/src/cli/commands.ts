@@ -5,6 +5,7 @@ import { decide } from './commands/decide.ts'
 import { demo } from './commands/demo.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
+import { lifeline } from './commands/lifeline.ts'
 import { migrate } from './commands/migrate.ts'
 import { pause } from './commands/pause.ts'
 import { pauses } from './commands/pauses.ts'
@@ -39,6 +40,7 @@ export const COMMANDS: readonly Command[] = [
   unpause,
   pauses,
   workers,
+  lifeline,
   why,
   adopt,
   doctor,

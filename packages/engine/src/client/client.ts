@@ -3,6 +3,7 @@ import type { AgentRef } from '../protocol/agent.ts'
 import type { Foothold, TaskHandle } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { Database } from '../store/database.ts'
+import { readLifelineSwitch } from '../store/lifeline.ts'
 import type { Notifier } from '../store/notify.ts'
 import { readPauses } from '../store/pauses.ts'
 import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
@@ -13,6 +14,7 @@ import { listTasks, requireReady } from './read.ts'
 import { sendSignal } from './send-signal.ts'
 import { cancelTask, decideEffect, restartTask, resumeTask } from './steer.ts'
 import { submitTask } from './submit.ts'
+import { switchLifeline } from './switch-lifeline.ts'
 import { createWatchHub } from './watch.ts'
 import { whyTask } from './why.ts'
 
@@ -51,6 +53,8 @@ export function createClient(dependencies: ClientDependencies): Client {
     pause: (target, options = {}) => pause(db, target, options),
     unpause: (target) => unpause(db, target),
     pauses: () => readPauses(db),
+    switchLifeline: (to, options = {}) => switchLifeline(db, to, options),
+    lifelineSwitch: () => readLifelineSwitch(db),
     tasks: (filter = {}) => listTasks(db, filter),
     async task(taskId) {
       const id = parseTaskId(taskId)

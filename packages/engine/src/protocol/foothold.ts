@@ -64,6 +64,8 @@ export interface WorkerOptions {
   readonly heartbeatMs?: number | undefined
   /** Default four heartbeats (20,000). */
   readonly leaseMs?: number | undefined
+  /** Default true: a killed worker is noticed in well under a second. False: by its lease alone. */
+  readonly lifeline?: boolean | undefined
   /** A port of this worker's own with /healthz, /readyz and /metrics, for a process without a server. Default none. */
   readonly operations?: OperationsOptions | undefined
 }
@@ -138,6 +140,15 @@ export interface Foothold {
   ): Promise<PauseAnswer>
   unpause(target: PauseTarget): Promise<{ readonly wasPaused: boolean }>
   pauses(): Promise<readonly Pause[]>
+  /**
+   * Off: no worker is declared lost by its lifeline any more, in any process, within a second and until it is switched on;
+   * a killed worker is noticed after its lease. For the day when a network cuts sessions of workers that live.
+   */
+  switchLifeline(
+    to: 'on' | 'off',
+    options?: { readonly reason?: string | undefined; readonly by?: string | undefined },
+  ): Promise<LifelineSwitch>
+  lifelineSwitch(): Promise<LifelineSwitch>
 
   tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
   /** Null when there is none. */
@@ -158,6 +169,10 @@ export interface Foothold {
   worker(options: WorkerOptions): Worker
   close(): Promise<void>
 }
+
+export type LifelineSwitch =
+  | { readonly isOn: true }
+  | { readonly isOn: false; readonly since: Date; readonly reason: string | null; readonly by: string | null }
 
 export interface RestartReport {
   /** Steps that will run again. */

@@ -88,6 +88,12 @@ export interface WorkerView {
   readonly running: number
   readonly startedAt: Date
   readonly lastHeartbeatAt: Date
+  /** False, behind a pooler for instance: a kill is noticed after its lease. */
+  readonly hasLifeline: boolean
+  /** The longest time between its last two heartbeats for which its main loop did not get its turn. Null before the first. */
+  readonly loopLagMs: number | null
+  /** Its whole process. Null before the first heartbeat. */
+  readonly rssBytes: number | null
 }
 
 /**

@@ -138,7 +138,8 @@ export async function readStatuses(
 
 export async function readWorkers(db: Database): Promise<readonly WorkerView[]> {
   const rows = await db.run<WorkerRow>(
-    `select id, release, status, handlers, concurrency, running, started_at as "startedAt", last_heartbeat_at as "lastHeartbeatAt"
+    `select id, release, status, handlers, concurrency, running, started_at as "startedAt", last_heartbeat_at as "lastHeartbeatAt",
+       has_lifeline as "hasLifeline", loop_lag_ms as "loopLagMs", rss_bytes::float8 as "rssBytes"
      from foothold.workers order by started_at desc, id limit ${WORKERS_MAX}`,
     [],
     { doing: 'listing workers' },

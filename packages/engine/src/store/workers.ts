@@ -10,6 +10,7 @@ export interface WorkerRegistration {
   readonly concurrency: number
   readonly heartbeatMs: number
   readonly leaseMs: number
+  readonly hasLifeline: boolean
 }
 
 export interface HandlerRegistration {
@@ -26,8 +27,9 @@ export interface HandlerRegistration {
  */
 export async function registerWorker(db: Database, worker: WorkerRegistration, signal: AbortSignal): Promise<void> {
   await db.run(
-    `insert into foothold.workers (id, release, handlers, concurrency, status, started_at, last_heartbeat_at, lease_ms, lease_until, steady_since)
-     select $1, $2, $3, $4, 'active', c, c, $5::int, c + $5 * interval '1 ms', c - $6 * interval '1 ms' from foothold.clock() c
+    `insert into foothold.workers (id, release, handlers, concurrency, status, started_at, last_heartbeat_at, lease_ms, lease_until, steady_since,
+       has_lifeline)
+     select $1, $2, $3, $4, 'active', c, c, $5::int, c + $5 * interval '1 ms', c - $6 * interval '1 ms', $7 from foothold.clock() c
      on conflict (id) do nothing`,
     [
       worker.id,
@@ -36,6 +38,7 @@ export async function registerWorker(db: Database, worker: WorkerRegistration, s
       worker.concurrency,
       worker.leaseMs,
       worker.leaseMs - 2 * worker.heartbeatMs,
+      worker.hasLifeline,
     ],
     { doing: 'registering a worker', patienceMs: Number.POSITIVE_INFINITY, signal },
   )
@@ -64,14 +67,15 @@ export async function registerHandlers(
 }
 
 /**
- * HEARTBEAT, sent by the worker's own thread. $1 worker, $2 running, $3 heartbeatMs, $4 leaseMs. No row: the worker was
- * declared lost. A worker whose heartbeats were late is unsteady from now on, whatever made them late.
+ * HEARTBEAT, sent by the worker's own thread. $1 worker, $2 running, $3 heartbeatMs, $4 leaseMs, $5 hasLifeline,
+ * $6 loopLagMs, $7 rssBytes. No row: the worker was declared lost. A worker whose heartbeats were late is unsteady from now on, whatever made them late.
  */
 export const HEARTBEAT = `
   update foothold.workers set
     steady_since = case when last_heartbeat_at between foothold.clock() - 2 * $3 * interval '1 ms' and foothold.clock()
                         then steady_since else foothold.clock() end,
-    last_heartbeat_at = foothold.clock(), lease_until = foothold.clock() + $4 * interval '1 ms', running = $2
+    last_heartbeat_at = foothold.clock(), lease_until = foothold.clock() + $4 * interval '1 ms', running = $2,
+    has_lifeline = $5, loop_lag_ms = $6, rss_bytes = $7
   where id = $1 and status in ('active', 'draining')
   returning status`
 
@@ -114,6 +118,13 @@ export async function markStopped(db: Database, workerId: string, patienceMs: nu
   )
 }
 
+/** Marks every row in `d` (id, status); only SWEEP takes its tasks. */
+export const DECLARED_LOST = `
+  update foothold.workers w set status = 'lost', lost_while = d.status,
+    lost_running = (select count(*) from foothold.tasks t where t.worker_id = d.id and t.status = 'processing')
+  from d where w.id = d.id
+  returning w.id`
+
 /**
  * REAP only marks workers. A reaper trusts its own experience: one whose own heartbeats were not steady for a lease
  * declares nobody lost, since after a stall, an outage or a clock jump nobody could renew. A lease further away than
@@ -135,10 +146,7 @@ export async function reapWorkers(
          and (lease_until < foothold.clock() or lease_until > foothold.clock() + 2 * lease_ms * interval '1 ms')
          and exists (select 1 from ok)
        order by id limit 10 for update skip locked)
-     update foothold.workers w set status = 'lost', lost_while = d.status,
-       lost_running = (select count(*) from foothold.tasks t where t.worker_id = d.id and t.status = 'processing')
-     from d where w.id = d.id
-     returning w.id`,
+     ${DECLARED_LOST}`,
     [reaper.workerId, reaper.heartbeatMs, reaper.leaseMs],
     { doing: 'looking for lost workers', patienceMs: 0 },
   )

@@ -1,38 +1,65 @@
 import type { Clock } from '../lifecycle/clock.ts'
+import type { Sent } from './heartbeat.ts'
 
 /**
  * What this process knows of its own lease. It is counted from when the last answered heartbeat was *sent*, and on two
- * clocks: either may stand still while a machine is suspended.
+ * clocks: either may stand still while a machine is suspended. While it holds a lifeline its word is worth less: others
+ * may have seen the lifeline break, so the session that holds it must have answered lately.
  */
 export interface Lease {
-  renewed(sent: { readonly monotonicMs: number; readonly wallMs: number }): void
+  renewed(sent: Sent): void
+  /** The session that holds the lifeline has answered. */
+  lifelineAnswered(sent: Sent): void
+  /** That session is gone: good again with the next heartbeat that the database accepts. */
+  lifelineBroke(): void
   isGood(): boolean
   /** Resolves when the lease is known good; rejects with the signal's reason. */
   ensureGood(signal: AbortSignal): Promise<void>
 }
 
+const NEVER: Sent = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY }
+
 export function createLease(options: {
   readonly clock: Clock
   readonly leaseMs: number
-  /** Asks for a heartbeat now. */
+  /** How long PostgreSQL bears the silence of the session that holds the lifeline. */
+  readonly lifelineMs: number
+  /** Asks for a heartbeat and a ping now. */
   readonly renew: () => void
 }): Lease {
-  const { clock, leaseMs, renew } = options
-  // A call that starts at the very end of the lease would still be on its way when another worker begins.
-  const termMs = leaseMs - leaseMs / 8
-  let sent = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY }
+  const { clock, renew } = options
+  // A call that starts at the very end of a term would still be on its way when another worker begins.
+  const leaseTermMs = options.leaseMs - options.leaseMs / 8
+  const lifelineTermMs = options.lifelineMs - options.lifelineMs / 8
+  let sent = NEVER
+  let answered: Sent | null = null
   let waiting: (() => void)[] = []
 
-  const isGood = (): boolean => clock.monotonicMs() - sent.monotonicMs < termMs && clock.wallMs() - sent.wallMs < termMs
+  const isWithin = (at: Sent, termMs: number): boolean =>
+    clock.monotonicMs() - at.monotonicMs < termMs && clock.wallMs() - at.wallMs < termMs
+  const isGood = (): boolean => isWithin(sent, leaseTermMs) && (answered === null || isWithin(answered, lifelineTermMs))
+
+  function wakeIfGood(): void {
+    if (!isGood()) return
+    const woken = waiting
+    waiting = []
+    for (const wake of woken) wake()
+  }
 
   return {
     isGood,
     renewed(at) {
       sent = at
-      if (!isGood()) return
-      const woken = waiting
-      waiting = []
-      for (const wake of woken) wake()
+      wakeIfGood()
+    },
+    lifelineAnswered(at) {
+      answered = at
+      wakeIfGood()
+    },
+    lifelineBroke() {
+      if (answered === null) return
+      answered = null
+      sent = NEVER
     },
     async ensureGood(signal) {
       while (!isGood()) {

@@ -10,6 +10,7 @@ import type { DrainReport, Logger, Worker, WorkerOptions } from '../protocol/foo
 import type { TaskId } from '../protocol/task-context.ts'
 import { type ClaimedId, type LoadedTask, loadTasks } from '../store/claim.ts'
 import type { Database } from '../store/database.ts'
+import { LIFELINE_IDLE_MS } from '../store/lifeline.ts'
 import { announcePending, handOverTask } from '../store/settle.ts'
 import { markDraining, markStopped, readHeld, registerHandlers, registerWorker } from '../store/workers.ts'
 import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
@@ -66,6 +67,8 @@ export interface WorkerDeps {
 }
 
 export interface Maintenance extends Background {
+  /** A worker was declared lost: its tasks wait for nothing. */
+  sweepNow(): void
   expectWake(wakeInMs: number | null): void
   /** Something was paused, or is not any more. */
   pausesChanged(): void
@@ -170,13 +173,20 @@ class TaskWorker implements Worker {
       throw error
     }
     const heartbeat = startHeartbeat(
-      { url: this.#deps.directUrl, workerId: this.#id, heartbeatMs: this.#heartbeatMs, leaseMs: this.#leaseMs },
+      {
+        url: this.#deps.directUrl,
+        workerId: this.#id,
+        heartbeatMs: this.#heartbeatMs,
+        leaseMs: this.#leaseMs,
+        lifeline: this.#deps.options.lifeline ?? true,
+      },
       (message) => this.#onThread(message),
       (error) => this.#onThreadDeath(error),
     )
     const lease = createLease({
       clock: systemClock,
       leaseMs: this.#leaseMs,
+      lifelineMs: LIFELINE_IDLE_MS,
       renew: () => heartbeat.send({ kind: 'beat' }),
     })
     this.#parts = {
@@ -215,6 +225,7 @@ class TaskWorker implements Worker {
         concurrency: this.#concurrency,
         heartbeatMs: this.#heartbeatMs,
         leaseMs: this.#leaseMs,
+        hasLifeline: this.#deps.options.lifeline ?? true,
       },
       this.#giveUp.signal,
     )
@@ -327,7 +338,12 @@ class TaskWorker implements Worker {
         if (message.workerId === this.#id) void this.#takeNewIdentity()
         return
       case 'ping':
-        if (message.workerId === this.#id) this.#onPing(message)
+        if (message.workerId !== this.#id) return
+        if (message.isLifelineHeld) this.#running.lease.lifelineAnswered(message.sent)
+        this.#onPing(message)
+        return
+      case 'broken':
+        this.#running.lease.lifelineBroke()
         return
       case 'pending':
         if (this.#handlers.has(message.handler)) this.#running.claims.wake()
@@ -335,6 +351,18 @@ class TaskWorker implements Worker {
       case 'pauses':
         this.#running.claims.wake()
         this.#running.maintenance.pausesChanged()
+        return
+      case 'lost':
+        for (const lost of message.workerIds) {
+          this.#deps.logger.warn({ worker: this.#id, lost, by: 'lifeline' }, 'worker lost')
+        }
+        this.#deps.meter.workersLost(message.workerIds.length)
+        this.#running.maintenance.sweepNow()
+        return
+      case 'pooled':
+        this.#deps.logger.warn({ worker: this.#id }, NO_LIFELINE)
+        return
+      case 'quiet':
         return
       case 'trouble':
         this.#deps.logger.warn({ worker: this.#id, message: message.message }, 'heartbeat has lost the database')
@@ -471,10 +499,11 @@ class TaskWorker implements Worker {
     await Promise.all([
       within(chunks.close(), FAREWELL_MS),
       within(this.#handBackAll(db), FAREWELL_MS),
-      heartbeat.stop(FAREWELL_MS),
+      heartbeat.quiet(FAREWELL_MS),
     ])
     await within(markStopped(db, this.#id, FAREWELL_MS), FAREWELL_MS)
-    await within(Promise.all([db.close(), sessions.close()]), GIVE_UP_MS)
+    // The lifeline last: freed before the row says `stopped`, it would look like a death.
+    await Promise.all([heartbeat.stop(GIVE_UP_MS), within(Promise.all([db.close(), sessions.close()]), GIVE_UP_MS)])
     this.#status = 'stopped'
     await this.#operations?.close()
     const report = { handedOver: this.#handedOver, leftBehind: this.#leftBehind }
@@ -569,6 +598,10 @@ const ENDINGS: { readonly [Kind in Settled['kind']]: string } = {
   lost: 'attempt is no longer ours',
   dead_letter: 'task is a dead letter',
 }
+
+const NO_LIFELINE =
+  'no lifeline: this address goes through a pooler that keeps no session, so a killed worker is noticed after its lease only. ' +
+  'Give connect() a directUrl that reaches PostgreSQL itself.'
 
 /** A branch that nobody awaits (any more): why it ended is stored with its task. */
 function isOfAnAttempt(reason: unknown): boolean {

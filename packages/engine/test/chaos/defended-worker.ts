@@ -40,6 +40,7 @@ const worker = createWorker({
     heartbeatMs,
     leaseMs,
     graceMs: 2_000,
+    lifeline: false,
   },
   directUrl: url,
   logger,
@@ -53,6 +54,7 @@ const worker = createWorker({
     return {
       expectWake: (wakeInMs) => promoter.expect(wakeInMs),
       pausesChanged: () => promoter.wake(),
+      sweepNow: () => reaper?.wake(),
       async stop() {
         await Promise.all([promoter.stop(), reaper?.stop()])
       },

@@ -48,9 +48,10 @@ test('code that swallows every refusal and calls again is ended by its deadline,
   expect(child.exitCode).toBeNull()
 })
 
-test('a main loop that never comes back loses its tasks to a neighbour though its heartbeat thread lives', async () => {
+test('a main loop that never comes back is ended by its own thread, and a neighbour has its tasks', async () => {
   const { url, foothold, query, worker } = await setup()
   const child = await startRunaway(url)
+  const ended = once(child, 'exit')
   const spins = once(child, 'message')
   const handle = await foothold.submit('spinning', null)
   await spins
@@ -59,6 +60,7 @@ test('a main loop that never comes back loses its tasks to a neighbour though it
   await worker([agentOf(async () => 'на другом', { name: 'spinning' })])
 
   // For six leases its own thread speaks for it.
+  expect(await ended).toEqual([null, 'SIGKILL'])
   expect(await handle.result({ timeoutMs: 25_000 })).toBe('на другом')
   await until('it counts as lost', async () => {
     const rows = await query(`select 1 from foothold.workers where id = $1 and status = 'lost'`, [first?.worker_id])

@@ -15,6 +15,7 @@ export interface WorkerProcessSettings {
   readonly leaseMs?: number
   readonly graceMs?: number
   readonly release?: string
+  readonly lifeline?: boolean
 }
 
 const settings = JSON.parse(process.argv[2] as string) as WorkerProcessSettings
@@ -38,11 +39,12 @@ const {
   concurrency = 10,
   graceMs = 2_000,
   release,
+  lifeline,
 } = settings
 // A parent that is gone must not leave a worker behind.
 const orphaned = (): never => process.exit(3)
 process.on('disconnect', orphaned)
 const agents = [ledgerAgent(settings.ledgerUrl ?? url, { receiver, pauseMs, onStep: (step) => tell({ step }) })]
-await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs, release }).run()
+await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs, release, lifeline }).run()
 process.off('disconnect', orphaned)
 process.disconnect?.()

@@ -125,7 +125,15 @@ async function hire(db: Database): Promise<Hand> {
   )
   await registerWorker(
     db,
-    { id: workerId, release: 'r1', handlers: ['support@3'], concurrency: 5, heartbeatMs: 5_000, leaseMs: 600_000 },
+    {
+      id: workerId,
+      release: 'r1',
+      handlers: ['support@3'],
+      concurrency: 5,
+      heartbeatMs: 5_000,
+      leaseMs: 600_000,
+      hasLifeline: false,
+    },
     never,
   )
   return {

@@ -41,7 +41,15 @@ async function ground(): Promise<Ground> {
     registerWorker(
       db,
       // Each of a release of its own: what one hands over, the others may claim at once.
-      { id, release: `release of ${id}`, handlers: HANDLERS, concurrency: 1, heartbeatMs: 5_000, leaseMs: 20_000 },
+      {
+        id,
+        release: `release of ${id}`,
+        handlers: HANDLERS,
+        concurrency: 1,
+        heartbeatMs: 5_000,
+        leaseMs: 20_000,
+        hasLifeline: false,
+      },
       new AbortController().signal,
     )
   const claim = (workerId: string, on: Database = db): ReturnType<typeof claimTasks> =>

@@ -43,7 +43,7 @@ async function ground(): Promise<Ground> {
     register: (id, release, { concurrency = 2, handlers = HANDLERS } = {}) =>
       registerWorker(
         db,
-        { id, release, handlers, concurrency, heartbeatMs: 60_000, leaseMs: 600_000 },
+        { id, release, handlers, concurrency, heartbeatMs: 60_000, leaseMs: 600_000, hasLifeline: false },
         new AbortController().signal,
       ),
     async claim(workerId, on = db) {

@@ -22,12 +22,15 @@ export const workers: Command = {
     if (shown.length === 0) out.note('No live workers. Start one: foothold worker <module>')
     else {
       const [head = '', ...rows] = tableLines(
-        ['WORKER', 'STATUS', 'RUNNING', 'HEARTBEAT', 'STARTED', 'RELEASE', 'HANDLERS'],
+        ['WORKER', 'STATUS', 'RUNNING', 'HEARTBEAT', 'LIFELINE', 'LAG', 'MEMORY', 'STARTED', 'RELEASE', 'HANDLERS'],
         shown.map((worker) => [
           plainLine(worker.id),
           isPaused(worker, pauses) ? `${worker.status} (paused)` : worker.status,
           `${worker.running}/${worker.concurrency}`,
           fromNow(worker.lastHeartbeatAt, now),
+          worker.hasLifeline ? 'yes' : 'no',
+          worker.loopLagMs === null ? '-' : `${worker.loopLagMs} ms`,
+          worker.rssBytes === null ? '-' : `${Math.round(worker.rssBytes / 1_000_000)} MB`,
           fromNow(worker.startedAt, now),
           plainLine(worker.release),
           plainLine(worker.handlers.join(' ')),

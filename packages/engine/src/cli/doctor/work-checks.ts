@@ -1,9 +1,11 @@
 import { duration } from '../../protocol/explain/durations.ts'
 import { pauseText } from '../../protocol/explain/pause-text.ts'
 import { shellWord } from '../../protocol/explain/shell-word.ts'
+import type { LifelineSwitch } from '../../protocol/foothold.ts'
 import type { Pause } from '../../protocol/pauses.ts'
 import type { TableSize, WorkFacts } from '../../store/doctor.ts'
 import { FINISHED_MAX, type Invariant, type Violations } from '../../store/invariants.ts'
+import { lifelineLine } from '../lifeline-line.ts'
 import { type Check, error, ok, warning } from './check.ts'
 
 /** A rolling deploy has passed by then; what still nobody can run will not run. */
@@ -47,6 +49,11 @@ function peopleCheck({ waitingForPerson }: WorkFacts): Check {
     `${count(waitingForPerson, 'task')} with an effect in doubt, on which a person must decide`,
     'Look through waiting tasks (foothold tasks list --status waiting), then: foothold why <id>',
   )
+}
+
+export function lifelineCheck(state: LifelineSwitch, now: Date): Check {
+  const text = lifelineLine(state, now)
+  return state.isOn ? ok('lifeline', text) : warning('lifeline', text, 'When it may be on: foothold lifeline --on')
 }
 
 export function pausesChecks(pauses: readonly Pause[], now: Date): Check[] {
