@@ -1,10 +1,13 @@
+import { checkOptionNames } from './client/arguments.ts'
 import { createClient } from './client/client.ts'
 import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
 import { unlessAborted } from './lifecycle/unless-aborted.ts'
 import { startAlerts } from './maintenance/alert.ts'
 import { checkAlertChannels } from './maintenance/alert-channels.ts'
 import { startPromoter } from './maintenance/promote.ts'
+import { pruneAll, startPruner } from './maintenance/prune.ts'
 import { startReaper } from './maintenance/reap.ts'
+import { startScheduler } from './maintenance/schedule.ts'
 import type { Meter } from './metrics/meter.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import {
@@ -16,6 +19,7 @@ import {
 import type { AlertChannel } from './protocol/alerts.ts'
 import { FootholdError } from './protocol/errors.ts'
 import type { ConnectOptions, Foothold, Logger, WorkerOptions } from './protocol/foothold.ts'
+import { type RetentionDays, retentionDays } from './protocol/retention.ts'
 import { type Database, openDatabase } from './store/database.ts'
 import { migrate, requireSchema } from './store/migrate.ts'
 import { createNotifier } from './store/notify.ts'
@@ -34,6 +38,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
   if (url === undefined || url === '') throw new FootholdError('DATABASE_URL_MISSING', {})
   const { alerts = [] } = options
   checkAlertChannels(alerts)
+  const days = retentionDays('options.retention', options.retention)
   const logger = loggerOf(options.logger)
   const directUrl = options.directUrl ?? url
   if (options.migrate !== false) {
@@ -67,6 +72,15 @@ export async function connect(url: string | undefined, options: ConnectOptions =
     ...client,
     metrics: (registry) => metrics.mergeInto(registry),
     exposition: () => metrics.exposition(),
+    async prune(pruneOptions = {}) {
+      // A misspelt isDryRun must not remove anything.
+      checkOptionNames('options', pruneOptions, ['isDryRun', 'retention'])
+      const { isDryRun = false, retention } = pruneOptions
+      return pruneAll(db, {
+        isDryRun,
+        days: retention === undefined ? days : retentionDays('options.retention', retention),
+      })
+    },
     worker(workerOptions) {
       if (workerOptions.operations !== undefined) checkOperations(workerOptions.operations)
       const worker = createWorker({
@@ -78,7 +92,7 @@ export async function connect(url: string | undefined, options: ConnectOptions =
         openSessions: () => open(poolSize),
         openOperations: (notReady) =>
           openOperations(workerOptions, { notReady, exposition: () => metrics.exposition() }, logger),
-        startMaintenance: (on) => startMaintenance(on, workerOptions, { alerts, logger, meter }),
+        startMaintenance: (on) => startMaintenance(on, workerOptions, { alerts, days, logger, meter }),
       })
       workers.add(worker)
       return worker
@@ -115,20 +129,28 @@ function startMaintenance(
   { heartbeatMs = HEARTBEAT_MS, leaseMs = 4 * heartbeatMs }: WorkerOptions,
   {
     alerts,
+    days,
     logger,
     meter,
-  }: { readonly alerts: readonly AlertChannel[]; readonly logger: Logger; readonly meter: Meter },
+  }: {
+    readonly alerts: readonly AlertChannel[]
+    readonly days: RetentionDays
+    readonly logger: Logger
+    readonly meter: Meter
+  },
 ): Maintenance {
   const onError = (error: unknown): void => logger.debug({ worker: on.workerId(), error }, 'a maintenance round failed')
   const reaper = startReaper({ ...on, heartbeatMs, leaseMs, logger, meter, onError })
   const promoter = startPromoter({ ...on, logger, onError })
+  const scheduler = startScheduler({ ...on, logger, meter, onError })
+  const pruner = startPruner({ ...on, days, logger, onError })
   const alerting = startAlerts({ db: on.db, channels: alerts, logger, onError })
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),
     pausesChanged: () => promoter.wake(),
     sweepNow: () => reaper.wake(),
     async stop() {
-      await Promise.all([reaper.stop(), promoter.stop(), alerting.stop()])
+      await Promise.all([reaper, promoter, scheduler, pruner, alerting].map((loop) => loop.stop()))
     },
   }
 }

@@ -55,6 +55,8 @@ export type { Pause, PauseAnswer, PauseKind, PauseTarget } from './protocol/paus
 export { PAUSE_KINDS } from './protocol/pauses.ts'
 export type { Reason } from './protocol/reasons.ts'
 export { REASONS } from './protocol/reasons.ts'
+export type { PruneReport, Retention } from './protocol/retention.ts'
+export type { CatchUp, Overlap, Schedule, ScheduleOptions } from './protocol/schedules.ts'
 export type { InputOf, OutputOf, StandardSchema } from './protocol/standard-schema.ts'
 export type { Stored } from './protocol/stored.ts'
 export type {

@@ -177,6 +177,12 @@ export function memoryFoothold(): MemoryFoothold {
     switchLifeline: async (to) =>
       to === 'on' ? { isOn: true } : { isOn: false, since: new Date(), reason: null, by: null },
     lifelineSwitch: async () => ({ isOn: true }),
+    schedule: () => Promise.reject(new Error('not used over HTTP')),
+    schedules: async () => [],
+    pauseSchedule: () => Promise.reject(new Error('not used over HTTP')),
+    unpauseSchedule: () => Promise.reject(new Error('not used over HTTP')),
+    removeSchedule: () => Promise.reject(new Error('not used over HTTP')),
+    prune: () => Promise.reject(new Error('not used over HTTP')),
     cancel,
     resume: async (id) => {
       called('resume', id)

@@ -17,6 +17,7 @@ export function naiveTask(id: string, attempt: number): TaskContext {
     version: 1,
     attempt,
     tenant: null,
+    tickAt: null,
     signal: context.signal,
     step: async (_key, run) => (await run(context)) as never,
     effect: (async (_key: string, effect: Effect<unknown, unknown>) =>

@@ -17,6 +17,7 @@ export function observed(task: TaskContext, kept: 'stored' | 'in_memory', tell: 
     agent: task.agent,
     version: task.version,
     tenant: task.tenant,
+    tickAt: task.tickAt,
     signal: task.signal,
     step: (key, run, options) =>
       watched(

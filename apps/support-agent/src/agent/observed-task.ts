@@ -26,6 +26,7 @@ export function observed(task: TaskContext, onStepDone: (done: StepDone) => void
     version: task.version,
     attempt: task.attempt,
     tenant: task.tenant,
+    tickAt: task.tickAt,
     signal: task.signal,
     step: (key, run, options) =>
       tell(key, (hasRun) =>

@@ -9,6 +9,12 @@ import { lifeline } from './commands/lifeline.ts'
 import { migrate } from './commands/migrate.ts'
 import { pause } from './commands/pause.ts'
 import { pauses } from './commands/pauses.ts'
+import { prune } from './commands/prune.ts'
+import { schedulesList } from './commands/schedules-list.ts'
+import { schedulesPause } from './commands/schedules-pause.ts'
+import { schedulesRemove } from './commands/schedules-remove.ts'
+import { schedulesSet } from './commands/schedules-set.ts'
+import { schedulesUnpause } from './commands/schedules-unpause.ts'
 import { server } from './commands/server.ts'
 import { tasksCancel } from './commands/tasks-cancel.ts'
 import { tasksList } from './commands/tasks-list.ts'
@@ -39,9 +45,15 @@ export const COMMANDS: readonly Command[] = [
   pause,
   unpause,
   pauses,
+  schedulesList,
+  schedulesSet,
+  schedulesPause,
+  schedulesUnpause,
+  schedulesRemove,
   workers,
   lifeline,
   why,
   adopt,
+  prune,
   doctor,
 ]

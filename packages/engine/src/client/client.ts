@@ -1,16 +1,19 @@
 import type { Meter } from '../metrics/meter.ts'
 import type { AgentRef } from '../protocol/agent.ts'
 import type { Foothold, TaskHandle } from '../protocol/foothold.ts'
+import type { ScheduleOptions } from '../protocol/schedules.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { Database } from '../store/database.ts'
 import { readLifelineSwitch } from '../store/lifeline.ts'
 import type { Notifier } from '../store/notify.ts'
 import { readPauses } from '../store/pauses.ts'
 import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
+import { readSchedules, removeSchedule } from '../store/schedules.ts'
 import { createHandle, createResultHub } from './handle.ts'
 import { parseTaskId } from './new-id.ts'
 import { pause, unpause } from './pauses.ts'
 import { listTasks, requireReady } from './read.ts'
+import { pauseSchedule, setSchedule, unpauseSchedule } from './schedules.ts'
 import { sendSignal } from './send-signal.ts'
 import { cancelTask, decideEffect, restartTask, resumeTask } from './steer.ts'
 import { submitTask } from './submit.ts'
@@ -25,7 +28,7 @@ export interface ClientDependencies {
 }
 
 /** What an application calls; `connect()` adds the worker and the end. */
-export interface Client extends Omit<Foothold, 'worker' | 'close' | 'metrics' | 'exposition'> {
+export interface Client extends Omit<Foothold, 'worker' | 'close' | 'prune' | 'metrics' | 'exposition'> {
   /** Everyone who waits for a result or watches gets CLOSED. */
   stopWatching(): void
 }
@@ -55,6 +58,11 @@ export function createClient(dependencies: ClientDependencies): Client {
     pauses: () => readPauses(db),
     switchLifeline: (to, options = {}) => switchLifeline(db, to, options),
     lifelineSwitch: () => readLifelineSwitch(db),
+    schedule: (name: string, options: unknown) => setSchedule(db, name, options as ScheduleOptions),
+    schedules: () => readSchedules(db),
+    pauseSchedule: (name) => pauseSchedule(db, name),
+    unpauseSchedule: (name) => unpauseSchedule(db, name),
+    removeSchedule: async (name) => ({ wasThere: await removeSchedule(db, name) }),
     tasks: (filter = {}) => listTasks(db, filter),
     async task(taskId) {
       const id = parseTaskId(taskId)

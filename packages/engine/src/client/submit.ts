@@ -12,8 +12,8 @@ import { PRIORITIES } from '../protocol/views.ts'
 import type { Database } from '../store/database.ts'
 import type { Notifier } from '../store/notify.ts'
 import { readAgentNames } from '../store/read-tasks.ts'
-import { insertTask, newestHandler, queryableOf, readDedupe, type TaskInsert } from '../store/submit.ts'
-import { checkDate, checkOneOf, checkOptionNames } from './arguments.ts'
+import { DEDUPE_DAYS, insertTask, newestHandler, queryableOf, readDedupe, type TaskInsert } from '../store/submit.ts'
+import { checkDate, checkOneOf, checkOptionNames, checkWholeNumber } from './arguments.ts'
 import { newTaskId } from './new-id.ts'
 
 export interface Submitted {
@@ -21,7 +21,9 @@ export interface Submitted {
   readonly created: boolean
 }
 
-const OPTIONS = ['dedupeKey', 'priority', 'tenant', 'runAt', 'deadlineAt', 'transaction'] as const
+const OPTIONS = ['dedupeKey', 'dedupeDays', 'priority', 'tenant', 'runAt', 'deadlineAt', 'transaction'] as const
+/** A hundred years. */
+const DEDUPE_DAYS_MAX = 36_500
 /** The columns of a deadline are 32 bits wide: some 24 days. */
 const DEADLINE_MS_MAX = 2 ** 31 - 1
 /** A key changes hands only when it expires or is pruned between two statements; three times in a row is something else. */
@@ -37,13 +39,13 @@ export async function submitTask(
   const sql = options.transaction ?? queryableOf(db, 'submitting a task')
   const target = await targetOf(agent, sql, db)
   const stored = await storedInput(target, input)
-  const { deadlineAt, dedupeKey, runAt, tenant = '', priority = 'normal' } = options
+  const { deadlineAt, dedupeKey, dedupeDays = DEDUPE_DAYS, runAt, tenant = '', priority = 'normal' } = options
   const task: TaskInsert = {
     id: newTaskId(),
     agent: target.name,
     handler: target.handler,
     tenant,
-    dedupe: dedupeKey === undefined ? null : { key: dedupeKey, bodyHash: bodyHash(input, stored) },
+    dedupe: dedupeKey === undefined ? null : { key: dedupeKey, bodyHash: bodyHash(input, stored), days: dedupeDays },
     priority: PRIORITIES.indexOf(priority),
     input: stored,
     isInputChecked: target.code !== null,
@@ -59,8 +61,14 @@ export async function submitTask(
 
 function checkSubmitOptions(options: SubmitOptions): void {
   checkOptionNames('options', options, OPTIONS)
-  const { dedupeKey, priority, tenant, runAt, deadlineAt, transaction } = options
+  const { dedupeKey, dedupeDays, priority, tenant, runAt, deadlineAt, transaction } = options
   if (dedupeKey !== undefined) checkKey('options.dedupeKey', dedupeKey)
+  if (dedupeDays !== undefined) {
+    checkWholeNumber('options.dedupeDays', dedupeDays, { min: 1, max: DEDUPE_DAYS_MAX })
+    if (dedupeKey === undefined) {
+      throw new FootholdError('INVALID_ARGUMENT', { field: 'options.dedupeDays', problem: 'it goes with a dedupeKey' })
+    }
+  }
   if (tenant !== undefined) checkKey('options.tenant', tenant)
   if (priority !== undefined) checkOneOf('options.priority', priority, PRIORITIES)
   if (runAt !== undefined) checkDate('options.runAt', runAt)

@@ -29,6 +29,8 @@ const MESSAGES = {
   AGENT_UNKNOWN: (d: { readonly agent: string; readonly known: readonly string[] }): string =>
     `No agent named ${JSON.stringify(d.agent)} is known here. Known: ${d.known.length === 0 ? 'none, start a worker first' : d.known.join(', ')}.`,
   TASK_NOT_FOUND: (d: { readonly taskId: string }): string => `There is no task ${d.taskId}.`,
+  SCHEDULE_NOT_FOUND: (d: { readonly schedule: string }): string =>
+    `There is no schedule ${JSON.stringify(d.schedule)}.`,
   DEDUPE_CONFLICT: (d: { readonly dedupeKey: string; readonly taskId: string }): string =>
     `Dedupe key ${JSON.stringify(d.dedupeKey)} was used with another input for task ${d.taskId}: use a new key for a new request.`,
   TASK_STATE_CONFLICT: (d: { readonly taskId: string; readonly status: string; readonly wanted: string }): string =>

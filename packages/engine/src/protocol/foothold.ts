@@ -2,6 +2,8 @@ import type { Agent, AgentRef, Signal } from './agent.ts'
 import type { AlertChannel } from './alerts.ts'
 import type { Explanation } from './explain/explanation.ts'
 import type { Pause, PauseAnswer, PauseTarget } from './pauses.ts'
+import type { PruneReport, Retention } from './retention.ts'
+import type { Schedule, ScheduleOptions } from './schedules.ts'
 import type { Queryable, TaskId } from './task-context.ts'
 import type { Page, Priority, TaskDetail, TaskEvent, TaskFilter, TaskState, TaskSummary, WorkerView } from './views.ts'
 
@@ -10,6 +12,8 @@ import type { Page, Priority, TaskDetail, TaskEvent, TaskFilter, TaskState, Task
 export interface SubmitOptions {
   /** The same key gives the same task, for 30 days; with another input it is refused (DEDUPE_CONFLICT). */
   readonly dedupeKey?: string | undefined
+  /** How long the key stands: at least as long as its source may deliver the same again. Default 30. */
+  readonly dedupeDays?: number | undefined
   /** Default `normal`. */
   readonly priority?: Priority | undefined
   readonly tenant?: string | undefined
@@ -150,6 +154,23 @@ export interface Foothold {
   ): Promise<LifelineSwitch>
   lifelineSwitch(): Promise<LifelineSwitch>
 
+  /**
+   * Submits a task at every tick of a cron, exactly one whatever dies. Safe to call at every start: the same again
+   * changes nothing, and what a person paused stays paused.
+   */
+  schedule<Input>(
+    name: string,
+    options: Omit<ScheduleOptions<NoInfer<Input>>, 'agent'> & { readonly agent: AgentRef<string, Input, unknown> },
+  ): Promise<Schedule>
+  /** By name: the input is checked by the worker that runs it. */
+  schedule(name: string, options: ScheduleOptions & { readonly agent: string }): Promise<Schedule>
+  schedules(): Promise<readonly Schedule[]>
+  /** No tick while it lasts, and none of that time is owed afterwards. SCHEDULE_NOT_FOUND when there is none. */
+  pauseSchedule(name: string): Promise<void>
+  unpauseSchedule(name: string): Promise<void>
+  /** Its tasks go on. */
+  removeSchedule(name: string): Promise<{ readonly wasThere: boolean }>
+
   tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
   /** Null when there is none. */
   task(id: TaskId): Promise<TaskDetail | null>
@@ -158,6 +179,14 @@ export interface Foothold {
   workers(): Promise<readonly WorkerView[]>
   /** Names known to this database: every worker registers its agents. */
   agents(): Promise<readonly string[]>
+  /**
+   * Removes at once what the workers would remove by themselves in time: what has ended and is kept no longer, by the
+   * retention of this connection or the one given. With `isDryRun` it counts.
+   */
+  prune(options?: {
+    readonly isDryRun?: boolean | undefined
+    readonly retention?: Retention | undefined
+  }): Promise<PruneReport>
   /** Resolves when the database answers and takes writes; DATABASE_UNAVAILABLE otherwise. */
   ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>
 
@@ -190,6 +219,8 @@ export interface ConnectOptions {
   readonly poolSize?: number | undefined
   /** Where the workers of this connection tell on-call of dead letters. Default: nowhere. */
   readonly alerts?: readonly AlertChannel[] | undefined
+  /** How long the workers of this connection keep what has ended. Default: tasks 30 days, dead letters for ever. */
+  readonly retention?: Retention | undefined
   /** Default: JSON lines on stderr. `silent` for none. */
   readonly logger?: Logger | 'silent' | undefined
   /** Stops waiting for a database that is away: `connect` throws the signal's reason at once. Later it has no meaning. */

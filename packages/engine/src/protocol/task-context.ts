@@ -106,6 +106,8 @@ export interface TaskContext {
   readonly version: number
   readonly attempt: number
   readonly tenant: string | null
+  /** Of a task that a schedule made: the tick, which lies in the past when it was caught up. */
+  readonly tickAt: Date | null
   /** Aborts with the reason when the attempt must stop: a deploy, cancel, a lost lease, the deadline. */
   readonly signal: AbortSignal
 

@@ -97,6 +97,7 @@ export interface LoadedTask {
   readonly handler: string
   readonly attempt: number
   readonly tenant: string
+  readonly tickAt: Date | null
   readonly wakeSeq: number
   readonly isCancelRequested: boolean
   readonly deadlineInMs: number | null
@@ -165,7 +166,7 @@ export async function loadTasks(
   signal: AbortSignal,
 ): Promise<readonly LoadedTask[]> {
   return db.run<LoadedTask>(
-    `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.wake_seq as "wakeSeq",
+    `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.tick_at as "tickAt", t.wake_seq as "wakeSeq",
             t.cancel_requested_at is not null as "isCancelRequested",
             ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked", p.input::text as input,
             ${RECOVERY} as recovery,

@@ -11,7 +11,7 @@ export interface TaskInsert {
   readonly agent: string
   readonly handler: string
   readonly tenant: string
-  readonly dedupe: { readonly key: string; readonly bodyHash: string } | null
+  readonly dedupe: { readonly key: string; readonly bodyHash: string; readonly days: number } | null
   /** 0 is the most urgent. */
   readonly priority: number
   /** JSON text. */
@@ -24,13 +24,14 @@ export interface TaskInsert {
 /** `nothing`: the key is taken, or an earlier try of this statement landed. */
 export type InsertAnswer = 'pending' | 'waiting' | 'nothing'
 
-const DEDUPE_DAYS = 30
+/** How long a key stands where its source says nothing else. */
+export const DEDUPE_DAYS = 30
 
 const insertText = (onConflict: string): string => `
   with at as materialized (select foothold.clock() as now),
   d as (
     insert into foothold.dedupe as k (agent, tenant, key, task_id, body_hash, expires_at)
-    select $2::text, $4::text, $5::text, $1::uuid, $6::text, at.now + interval '${DEDUPE_DAYS} days' from at where $5::text is not null
+    select $2::text, $4::text, $5::text, $1::uuid, $6::text, at.now + $13::float8 * interval '1 day' from at where $5::text is not null
     on conflict (agent, tenant, key) do ${onConflict}
     returning 1),
   t as (
@@ -71,6 +72,7 @@ export async function insertTask(
     task.runAt?.toISOString() ?? null,
     'afterMs' in task.deadline ? task.deadline.afterMs : null,
     'at' in task.deadline ? task.deadline.at.toISOString() : null,
+    task.dedupe?.days ?? null,
   ])
   return (rows[0] as { status: 'pending' | 'waiting' } | undefined)?.status ?? 'nothing'
 }

@@ -32,6 +32,7 @@ export function createTaskContext(
     version: identity.version,
     attempt: task.attempt,
     tenant: task.tenant === '' ? null : task.tenant,
+    tickAt: task.tickAt === null ? null : new Date(task.tickAt),
     signal: execution.controller.signal,
 
     step: entry(execution, async (key: string, run: (context: StepContext) => unknown, options: StepOptions = {}) => {

@@ -129,6 +129,22 @@ describe.for(['before', 'after'] as const)('when the connection breaks %s the st
     expect(rows.rows).toEqual([{ payload: { amount: 5 } }])
   })
 
+  test('a schedule is set, paused and let go on once', async () => {
+    await using cut = await setup()
+    await cut.world.sql.query('truncate foothold.schedules')
+    const night = { agent: support, input: { text: 'ночь' }, cron: '30 2 * * *' }
+    cut.proxy.cutNext('insert into foothold.schedules', when)
+    await cut.client.schedule('night', night)
+    cut.proxy.cutNext('is_paused <> $2', when)
+    await cut.client.pauseSchedule('night')
+    cut.proxy.cutNext('is_paused <> $2', when)
+    await cut.client.unpauseSchedule('night')
+
+    expect(cut.proxy.cuts).toBe(3)
+    const rows = await cut.world.sql.query('select seq, is_paused from foothold.schedules')
+    expect(rows.rows).toEqual([{ seq: 3, is_paused: false }])
+  })
+
   test('a result is still waited for', async () => {
     await using cut = await setup()
     const { id } = await cut.world.client.submit(support, { text: 'а' })

@@ -162,7 +162,7 @@ test('a submit whose answer was lost is sent again without a second task', async
     agent: 'support',
     handler: 'support@3',
     tenant: '',
-    dedupe: key === null ? null : { key, bodyHash: 'h' },
+    dedupe: key === null ? null : { key, bodyHash: 'h', days: 30 },
     priority: 1,
     input: '{"text":"а"}',
     isInputChecked: true,

@@ -164,6 +164,16 @@ export async function application(client: pg.PoolClient, maybe: string | undefin
   // @ts-expect-error a wrong payload
   await foothold.sendSignal(handle.id, paid, { amount: '1' })
   await foothold.submit(summary, { text: '' }, { transaction: client })
+
+  const schedule = await foothold.schedule('nightly', { agent: support, input: request, cron: '30 2 * * *' })
+  is<Equal<typeof schedule.lastTickAt, Date | null>>()
+  await foothold.schedule('by name', { agent: 'support', input: null, cron: '* * * * *', catchUp: 'all' })
+  // @ts-expect-error its text is no number
+  await foothold.schedule('wrong', { agent: support, input: { ...request, text: 5 }, cron: '* * * * *' })
+  // @ts-expect-error there is no such policy
+  await foothold.schedule('wrong', { agent: support, input: request, cron: '* * * * *', catchUp: 'some' })
+  // @ts-expect-error it has no cron
+  await foothold.schedule('wrong', { agent: support, input: request })
   const queryable: Queryable = client
   void queryable
   await foothold.worker({ agents: [support, summary], concurrency: 50 }).run()

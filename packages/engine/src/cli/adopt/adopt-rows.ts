@@ -86,6 +86,9 @@ async function adoptBatch(
   }
 }
 
+/** The row may stand in its table for ever, and be adopted again. */
+const DEDUPE_DAYS = 36_500
+
 type Transaction = Parameters<typeof lockStuckRows>[0]
 
 async function submitRow(
@@ -96,7 +99,13 @@ async function submitRow(
   const { id, input } = row
   try {
     const tenant = row.tenant === null || row.tenant === '' ? undefined : row.tenant
-    const handle = await foothold.submit(agent, decode(input), { dedupeKey, priority, tenant, transaction })
+    const handle = await foothold.submit(agent, decode(input), {
+      dedupeKey,
+      dedupeDays: DEDUPE_DAYS,
+      priority,
+      tenant,
+      transaction,
+    })
     return { id, dedupeKey, outcome: handle.created ? 'submitted' : 'known', taskId: handle.id, input }
   } catch (error) {
     if (isFootholdError(error, 'DEDUPE_CONFLICT')) {

@@ -22,6 +22,7 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     release: { value: '<label>', about: 'the deploy label of this code, found by itself: see docs/cli.md' },
     port: { value: '<n>', about: 'answer /healthz, /readyz and /metrics there; 0 is any free one' },
     host: { value: '<host>', about: 'where --port listens, 127.0.0.1 by default; others need FOOTHOLD_METRICS_TOKEN' },
+    'ended-days': { value: '<n>', about: 'completed and cancelled tasks, 30 by default' },
     'direct-url': { value: '<url>', about: 'a session-level address where --url goes through a pooler' },
     'no-migrate': { about: 'leave the schema as it is' },
   },
@@ -30,6 +31,7 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     const concurrency = wholeNumber('--concurrency', values['concurrency'], { min: 1, max: 100_000, command })
     const port = wholeNumber('--port', values['port'], { min: 0, max: 65_535, command })
     const graceMs = wholeNumber('--grace-ms', values['grace-ms'], { min: 0, max: 3_600_000, command })
+    const endedDays = wholeNumber('--ended-days', values['ended-days'], { min: 0, max: 36_500, command })
     if (port === undefined && values['host'] !== undefined) throw new UsageError('--host goes with --port.', command)
     // An empty variable is one that is not set: so it comes out of compose files.
     const token = env['FOOTHOLD_METRICS_TOKEN'] || undefined
@@ -37,7 +39,12 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     const prepare = async (): Promise<{ agents: readonly Agent[]; foothold: Foothold }> => {
       const agents = await agentsOfModule(module, cwd)
       await (await openReached(url)).close()
-      const options = { directUrl: values['direct-url'], migrate: !flags.has('no-migrate'), signal: stop }
+      const options = {
+        directUrl: values['direct-url'],
+        migrate: !flags.has('no-migrate'),
+        retention: { endedDays },
+        signal: stop,
+      }
       return { agents, foothold: await connect(url, options) }
     }
     // Nothing is claimed yet: a module that never ends loading must not hold up a stop.

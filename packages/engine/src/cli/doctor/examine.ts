@@ -12,12 +12,20 @@ import { findViolations, INVARIANTS } from '../../store/invariants.ts'
 import { readLifelineSwitch } from '../../store/lifeline.ts'
 import { schemaVersion } from '../../store/migrate.ts'
 import { readPauses } from '../../store/pauses.ts'
+import { readSchedules } from '../../store/schedules.ts'
 import { complaintOf } from '../complaint.ts'
 import { type Check, warning } from './check.ts'
 import { poolerCheck } from './pooler.ts'
 import { clockShiftCheck, schemaCheck } from './schema-check.ts'
 import { clockCheck, serverChecks } from './server-checks.ts'
-import { invariantCheck, lifelineCheck, pausesChecks, tablesChecks, workChecks } from './work-checks.ts'
+import {
+  invariantCheck,
+  lifelineCheck,
+  pausesChecks,
+  schedulesChecks,
+  tablesChecks,
+  workChecks,
+} from './work-checks.ts'
 
 export interface Patient {
   readonly db: Database
@@ -43,6 +51,7 @@ export async function* examine({ db, url, directUrl }: Patient): AsyncGenerator<
   yield* await attempted('handlers', async () => workChecks(await readWork(db)))
   yield* await attempted('pauses', async () => pausesChecks(await readPauses(db), await readClock(db)))
   yield* await attempted('lifeline', async () => [lifelineCheck(await readLifelineSwitch(db), await readClock(db))])
+  yield* await attempted('schedules', async () => schedulesChecks(await readSchedules(db), await readClock(db)))
   for (const invariant of INVARIANTS) {
     yield* await attempted(invariant.name, async () => [invariantCheck(invariant, await findViolations(db, invariant))])
   }

@@ -1,8 +1,9 @@
-import { duration } from '../../protocol/explain/durations.ts'
+import { duration, fromNow } from '../../protocol/explain/durations.ts'
 import { pauseText } from '../../protocol/explain/pause-text.ts'
 import { shellWord } from '../../protocol/explain/shell-word.ts'
 import type { LifelineSwitch } from '../../protocol/foothold.ts'
 import type { Pause } from '../../protocol/pauses.ts'
+import type { Schedule } from '../../protocol/schedules.ts'
 import type { TableSize, WorkFacts } from '../../store/doctor.ts'
 import { FINISHED_MAX, type Invariant, type Violations } from '../../store/invariants.ts'
 import { lifelineLine } from '../lifeline-line.ts'
@@ -63,6 +64,22 @@ export function pausesChecks(pauses: readonly Pause[], now: Date): Check[] {
       'pauses',
       pauseText(pause, now),
       `When it may go on: foothold unpause --${pause.kind} ${shellWord(pause.value)}`,
+    ),
+  )
+}
+
+/** Every worker looks at all of them, so a minute is long. */
+const OVERDUE_MS = 60_000
+
+export function schedulesChecks(schedules: readonly Schedule[], now: Date): Check[] {
+  const isLate = ({ isPaused, nextAt }: Schedule): boolean => !isPaused && now.getTime() - nextAt.getTime() > OVERDUE_MS
+  const late = schedules.filter(isLate)
+  if (late.length === 0) return [ok('schedules', schedules.length === 0 ? 'none' : `${schedules.length}, none overdue`)]
+  return late.map(({ name, agent, nextAt }) =>
+    warning(
+      'schedules',
+      `${name} is due ${fromNow(nextAt, now)}`,
+      `Start a worker with agent ${agent}; what it catches up is its policy's.`,
     ),
   )
 }
