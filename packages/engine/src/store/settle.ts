@@ -49,20 +49,24 @@ export async function endedBy(
  * no longer than this for a release that was expected in vain.
  */
 const YIELD_MS = 5_000
-/** A deploy of everything at once tells one worker some milliseconds before the next: who is told last must not claim. */
+/**
+ * From when the worker that leaves was told to: a deploy of everything at once tells one some milliseconds before the next,
+ * and who is told last must not claim.
+ */
 const YIELD_TO_SIGNAL_MS = 250
 /** Between two workers of a rolling deploy: within it, after one of the new release another one is expected. */
 const NEXT_WORKER_MS = 60_000
 
 /** To a newer release: one that came up after the worker that leaves, and has room, or is just being rolled out. */
-const yieldMs = (worker: string): string => `
+const yieldUntil = (worker: string): string => `
   case when exists (
     select 1 from foothold.workers w, foothold.workers n
     where w.id = ${worker} and n.release <> w.release and n.started_at > w.started_at and tasks.handler = any(n.handlers)
       and n.status = 'active' and n.lease_until > foothold.clock()
       and (n.started_at > foothold.clock() - ${NEXT_WORKER_MS} * interval '1 ms'
            or n.concurrency > (select count(*) from foothold.tasks h where h.worker_id = n.id and h.status = 'processing')))
-  then ${YIELD_MS} else ${YIELD_TO_SIGNAL_MS} end`
+  then foothold.clock() + ${YIELD_MS} * interval '1 ms'
+  else coalesce((select draining_since from foothold.workers where id = ${worker}), foothold.clock()) + ${YIELD_TO_SIGNAL_MS} * interval '1 ms' end`
 
 /**
  * HAND OVER: back to pending, free of charge, in its old place of the queue; a task that was to be cancelled ends here.
@@ -82,7 +86,7 @@ export async function handOverTask(
          finished_at = case when cancel_requested_at is null then null else foothold.clock() end,
          worker_id = null, claim_id = null, handover_count = handover_count + 1,
          left_release = (select release from foothold.workers where id = $3),
-         yield_until = case when $4 = 'graceful_shutdown' then foothold.clock() + ${yieldMs('$3')} * interval '1 ms' end,
+         yield_until = case when $4 = 'graceful_shutdown' then ${yieldUntil('$3')} end,
          last_reason = case when cancel_requested_at is null then $4 else 'cancelled' end
        where ${FENCE} returning id, attempt, claimed_at, handler, cancel_requested_at),
      a as (${attemptsRow(`case when t.cancel_requested_at is null then 'handed_over' else 'cancelled' end`, `case when t.cancel_requested_at is null then $4 else 'cancelled' end`, '$5')})

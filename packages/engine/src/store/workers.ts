@@ -104,10 +104,14 @@ export async function readHeld(db: Database, workerId: string, options: RunOptio
 export const PENDING_CHANNEL = 'foothold_pending'
 
 export async function markDraining(db: Database, workerId: string, patienceMs: number): Promise<void> {
-  await db.run(`update foothold.workers set status = 'draining' where id = $1 and status = 'active'`, [workerId], {
-    doing: 'telling that a worker drains',
-    patienceMs,
-  })
+  await db.run(
+    `update foothold.workers set status = 'draining', draining_since = foothold.clock() where id = $1 and status = 'active'`,
+    [workerId],
+    {
+      doing: 'telling that a worker drains',
+      patienceMs,
+    },
+  )
 }
 
 export async function markStopped(db: Database, workerId: string, patienceMs: number): Promise<void> {

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { claimTasks } from '../../src/store/claim.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { handOverTask } from '../../src/store/settle.ts'
-import { markStopped, registerWorker } from '../../src/store/workers.ts'
+import { markDraining, markStopped, registerWorker } from '../../src/store/workers.ts'
 import { movableClock } from '../../src/testing/index.ts'
 import { without } from './held-sessions.ts'
 import { agentOf, setup, type World } from './world.ts'
@@ -135,6 +135,20 @@ test('without a newer release, workers of the same one take it after a quarter o
   await at.clock.advance(-60_000)
   expect(await at.claim('neighbour')).toEqual([])
   await at.clock.advance(60_000 + YIELD_TO_SIGNAL_MS)
+  expect(await at.claim('neighbour')).toEqual([taskId])
+})
+
+test('what a worker gives up a while after it was told to stop, when its neighbours have been told too, is theirs at once', async () => {
+  const at = await ground()
+  await at.register('leaving', 'r1')
+  await at.register('neighbour', 'r1')
+  const taskId = await at.submit()
+  await at.claim('leaving')
+  await markDraining(at.db, 'leaving', 1_000)
+  await at.clock.advance(YIELD_TO_SIGNAL_MS)
+
+  await at.handOver(taskId, 'leaving')
+
   expect(await at.claim('neighbour')).toEqual([taskId])
 })
 

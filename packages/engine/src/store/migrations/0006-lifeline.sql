@@ -6,7 +6,8 @@ alter table foothold.workers
   add column has_lifeline boolean not null default false,
   -- As of the last heartbeat: the longest time since the one before for which the main loop did not get its turn.
   add column loop_lag_ms int,
-  add column rss_bytes bigint;
+  add column rss_bytes bigint,
+  add column draining_since timestamptz;
 create or replace view foothold.worker_view as
   select id, release, handlers, concurrency, status, running, started_at, last_heartbeat_at, lease_until,
          has_lifeline, loop_lag_ms, rss_bytes
