@@ -72,16 +72,26 @@ test('a killed worker is noticed by its lifeline, long before its lease is over'
   ).toEqual([{ status: 'lost', lost_while: 'active' }])
 })
 
-test('without lifelines it is not: the lease alone needs more than five seconds', { timeout: 120_000 }, async () => {
-  const world = await fleet(2, { lifeline: false })
-  const handle = await submitted(world)
-  const victim = await holder(world, handle)
+test.for([
+  ['of their own', false],
+  ['that are switched on', true],
+] as const)(
+  'without lifelines %s it is not: the lease alone needs more than five seconds',
+  {
+    timeout: 120_000,
+  },
+  async ([, lifeline]) => {
+    const world = await fleet(2, { lifeline })
+    if (lifeline) await world.foothold.switchLifeline('off', { reason: 'сеть рвёт соединения' })
+    const handle = await submitted(world)
+    const victim = await holder(world, handle)
 
-  victim.kill('SIGKILL')
+    victim.kill('SIGKILL')
 
-  const seen = until('the neighbour has the task', async () => (await attemptOf(world, handle)) === 2, 5_000)
-  await expect(seen).rejects.toThrow('in vain')
-})
+    const seen = until('the neighbour has the task', async () => (await attemptOf(world, handle)) === 2, 5_000)
+    await expect(seen).rejects.toThrow('in vain')
+  },
+)
 
 test('a frozen worker loses its task in seconds, and writes nothing when it wakes', { timeout: 120_000 }, async () => {
   const world = await fleet(2, { pauseMs: 1_000 })

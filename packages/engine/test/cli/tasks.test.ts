@@ -291,6 +291,26 @@ test('workers are listed while they live, the others on demand', async () => {
   expect(all.json()).toMatchObject({ items: [{ id: worker.id, status: 'stopped' }] })
 })
 
+test('the lifeline is switched off and on with a reason, and the doctor and the list of workers say so', async () => {
+  const world = await cliWorld()
+  await world.worker([failing])
+  const before = await world.cli('lifeline')
+  const off = await world.cli('lifeline', '--off', '--reason', 'сеть рвёт соединения', '--by', 'анна')
+  const [doctor, workers] = await Promise.all([world.cli('doctor'), world.cli('workers')])
+  const again = await world.cli('lifeline', '--off', '--by', 'борис', '--json')
+  const on = await world.cli('lifeline', '--on', '--json')
+  const both = await world.cli('lifeline', '--on', '--off')
+
+  expect(before.stdout).toBe('The lifeline is on: killed workers are noticed at once.\n')
+  const text = /The lifeline was switched off by анна .*: сеть рвёт соединения/
+  for (const answer of [off, doctor, workers]) expect(answer.stdout + answer.stderr).toMatch(text)
+  expect(doctor.stdout).toContain('foothold lifeline --on')
+  // The first word stands.
+  expect(again.json()).toMatchObject({ isOn: false, by: 'анна' })
+  expect(on.json()).toEqual({ isOn: true })
+  expect(both).toMatchObject({ code: 2 })
+})
+
 test('what is paused is shown wherever a person looks, and goes on when told so', async () => {
   const world = await cliWorld()
   await world.worker([agentOf(async () => 'готово')], { release: 'r42' })

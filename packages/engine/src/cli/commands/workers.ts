@@ -2,6 +2,7 @@ import { fromNow } from '../../protocol/explain/durations.ts'
 import type { Pause } from '../../protocol/pauses.ts'
 import type { WorkerView } from '../../protocol/views.ts'
 import type { Command } from '../command.ts'
+import { lifelineLine } from '../lifeline-line.ts'
 import { pauseLine } from '../pause-line.ts'
 import { plainLine } from '../plain-text.ts'
 import { tableLines } from '../table.ts'
@@ -13,7 +14,11 @@ export const workers: Command = {
   options: { all: { about: 'those too that have stopped or were lost' } },
   async run({ flags }, { out, isJson, connect }) {
     const { foothold, now } = await connect()
-    const [known, pauses] = await Promise.all([foothold.workers(), foothold.pauses()])
+    const [known, pauses, lifeline] = await Promise.all([
+      foothold.workers(),
+      foothold.pauses(),
+      foothold.lifelineSwitch(),
+    ])
     const shown = flags.has('all') ? known : known.filter(isAlive)
     if (isJson) {
       out.document({ items: shown, pauses })
@@ -39,6 +44,7 @@ export const workers: Command = {
       for (const line of [out.paint('dim', head), ...rows]) out.line(line)
     }
     for (const pause of pauses) out.note(pauseLine(pause, now))
+    if (!lifeline.isOn) out.note(lifelineLine(lifeline, now))
     const hidden = known.length - shown.length
     if (hidden > 0) out.note(`${hidden} that stopped or were lost are not shown: --all`)
     return 0
