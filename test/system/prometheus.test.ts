@@ -22,6 +22,7 @@ const QUIET: { readonly [of: string]: string } = {
   FootholdNoWorkers: 'workers are active',
   FootholdDatabaseDown: 'the database answers',
   FootholdServiceAway: 'no service is away for long',
+  FootholdCodeChanged: 'no code has changed under a task',
   FootholdTargetDown: 'every process answers',
   FootholdStepsFailing: 'few tries fail',
   FootholdRecoverySlow: 'the lease is 20 s',

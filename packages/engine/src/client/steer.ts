@@ -9,6 +9,8 @@ import * as store from '../store/steer.ts'
 import { checkOneOf, checkOptionNames, checkText } from './arguments.ts'
 import { parseTaskId } from './new-id.ts'
 
+const RESUMABLE = 'only a dead letter can be resumed, or a task that waits for other code'
+
 /** Shown in lists. */
 const REASON_CHARACTERS_MAX = 500
 
@@ -37,14 +39,14 @@ export async function cancelTask(
 export async function resumeTask({ db, notifier }: Dependencies, taskId: string): Promise<void> {
   const id = requireId(taskId)
   const seen = await requireStanding(db, id)
-  if (seen.status === 'dead_letter') {
+  if (seen.status === 'dead_letter' || seen.isRefused) {
     const resumed = await store.resumeTask(db, id, seen.attempt)
     if (resumed !== null) return notifier.notify(resumed.handler)
     const now = await requireStanding(db, id)
     if (hasMovedOn(seen, now)) return
-    throw conflict(id, now.status, 'only a dead letter can be resumed')
+    throw conflict(id, now.status, RESUMABLE)
   }
-  throw conflict(id, seen.status, 'only a dead letter can be resumed')
+  throw conflict(id, seen.status, RESUMABLE)
 }
 
 export async function restartTask(
@@ -57,7 +59,8 @@ export async function restartTask(
   const id = requireId(taskId)
   const seen = await requireStanding(db, id)
   const wanted = 'only a task that has ended can be restarted; cancel it first'
-  if (seen.status !== 'dead_letter' && seen.status !== 'completed' && seen.status !== 'cancelled') {
+  const hasEnded = seen.status === 'dead_letter' || seen.status === 'completed' || seen.status === 'cancelled'
+  if (!hasEnded && !seen.isRefused) {
     throw conflict(id, seen.status, wanted)
   }
   const steps = await store.readStepsFrom(db, id, options.from)

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import type { Meter } from '../metrics/meter.ts'
 import type { Agent, AgentRef } from '../protocol/agent.ts'
 import { canonicalJson } from '../protocol/canonical-json.ts'
-import { encode } from '../protocol/codec.ts'
+import { decode, encode } from '../protocol/codec.ts'
 import { FootholdError, isFootholdError } from '../protocol/errors.ts'
 import type { SubmitOptions } from '../protocol/foothold.ts'
 import { checkKey, checkName } from '../protocol/names.ts'
 import { checkBySchema } from '../protocol/schema-check.ts'
+import type { StandardSchema } from '../protocol/standard-schema.ts'
 import type { Queryable, TaskId } from '../protocol/task-context.ts'
 import { PRIORITIES } from '../protocol/views.ts'
 import type { Database } from '../store/database.ts'
@@ -38,7 +39,7 @@ export async function submitTask(
   checkSubmitOptions(options)
   const sql = options.transaction ?? queryableOf(db, 'submitting a task')
   const target = await targetOf(agent, sql, db)
-  const stored = await storedInput(target, input)
+  const { text: stored, isStable } = await storedInput(target, input)
   const { deadlineAt, dedupeKey, dedupeDays = DEDUPE_DAYS, runAt, tenant = '', priority = 'normal' } = options
   const task: TaskInsert = {
     id: newTaskId(),
@@ -49,6 +50,7 @@ export async function submitTask(
     priority: PRIORITIES.indexOf(priority),
     input: stored,
     isInputChecked: target.code !== null,
+    isInputStable: isStable,
     runAt: runAt ?? null,
     deadline: deadlineAt === undefined ? { afterMs: target.deadlineMs } : { at: deadlineAt },
   }
@@ -116,11 +118,30 @@ async function targetOf(agent: AgentRef<string, never> | string, sql: Queryable,
 }
 
 /** What the schema gave, so that defaults and transforms run once; by name the raw input, which the worker checks. */
-async function storedInput({ name, code }: Target, input: unknown): Promise<string> {
-  if (code === null) return encode(input, 'input')
+async function storedInput(
+  { name, code }: Target,
+  input: unknown,
+): Promise<{ readonly text: string; readonly isStable: boolean }> {
+  if (code === null) return { text: encode(input, 'input'), isStable: false }
   const checked = await checkBySchema(code.input, input)
   if (checked.kind === 'invalid') throw new FootholdError('INPUT_INVALID', { agent: name, issues: checked.issues })
-  return encode(checked.value, 'input')
+  const text = encode(checked.value, 'input')
+  return { text, isStable: await isStable(code.input, input, text) }
+}
+
+/**
+ * Whether the schema makes the same of what is stored, so that a worker may check it again and be sure that a refusal
+ * means other code. Of a transforming one ("5" to 5) nobody could say.
+ */
+async function isStable(schema: StandardSchema, input: unknown, text: string): Promise<boolean> {
+  try {
+    if (encode(input, 'input') === text) return true
+    const again = await checkBySchema(schema, decode(text))
+    return again.kind === 'valid' && encode(again.value, 'input') === text
+  } catch {
+    // An input that cannot be stored as it was given, or a schema that breaks at its own results.
+    return false
+  }
 }
 
 /**

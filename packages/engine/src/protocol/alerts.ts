@@ -29,11 +29,15 @@ export interface AlertContext {
   readonly mayBeRepeated: boolean
 }
 
-/** A group of dead letters: one agent, one reason, without an hour's pause between them. */
+/**
+ * A group of dead letters: one agent, one reason, without an hour's pause between them. Two groups are of other tasks:
+ * `code_changed` of those that wait for the code of another release, and `handler_unknown` of pending tasks that no live
+ * worker can run, whose `agent` is the handler and whose `tasks` only count, up to 1,000.
+ */
 export interface AlertMessage {
   /** Of the group; the same in all channels and versions. */
   readonly id: string
-  /** `resolved`: none of its tasks is a dead letter any more. */
+  /** `resolved`: none of its tasks stands any more. */
   readonly status: 'open' | 'resolved'
   readonly agent: string
   readonly reason: Reason
@@ -60,7 +64,7 @@ export interface AlertMessage {
 
 export interface AlertCounts {
   readonly total: number
-  /** Still dead letters of this group. */
+  /** Still dead letters of this group, or waiting as they were. */
   readonly standing: number
   /** Resumed or restarted, and not at their end. */
   readonly underWay: number

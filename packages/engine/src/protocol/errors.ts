@@ -54,8 +54,9 @@ const MESSAGES = {
     `Step ${JSON.stringify(d.key)} failed after ${d.tries} ${d.tries === 1 ? 'try' : 'tries'} (${d.reason}): ${d.message}`,
   STEP_TIMEOUT: (d: { readonly key: string; readonly timeoutMs: number }): string =>
     `Step ${JSON.stringify(d.key)} did not end within ${d.timeoutMs} ms.`,
-  CODE_CHANGED: (d: { readonly key: string; readonly expected: string; readonly stored: string }): string =>
-    `The code changed under this task: step ${JSON.stringify(d.key)} is ${d.expected} here, but stored as ${d.stored}. Go on with the older code, or restart from a step.`,
+  /** `key` null: the input. */
+  CODE_CHANGED: (d: { readonly key: string | null; readonly expected: string; readonly stored: string }): string =>
+    `The code changed under this task: ${d.key === null ? 'its input' : `step ${JSON.stringify(d.key)}`} is stored as ${d.stored}, but this code wants ${d.expected}. It goes on with code that accepts it, or restarted from a step.`,
   EFFECT_UNKNOWN: (d: { readonly key: string }): string =>
     `Nobody can know whether effect ${JSON.stringify(d.key)} happened: a person must look and decide.`,
   EFFECT_REQUEST_CHANGED: (d: { readonly key: string }): string =>

@@ -14,6 +14,11 @@ export async function checkBySchema(schema: StandardSchema, value: unknown): Pro
   return { kind: 'invalid', issues }
 }
 
+/** `text: is required; client.orders[3].id: …` */
+export function issuesText(issues: readonly { readonly path: string; readonly message: string }[]): string {
+  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
+}
+
 /** `client.orders[3].id` */
 function pathText(path: StandardIssue['path'] = []): string {
   return path

@@ -2,6 +2,7 @@ import { type FailedRelease, failedRelease } from '../protocol/alert-release.ts'
 import type { AlertCounts, AlertEffect, AlertExample, AlertMessage, AlertRepeat } from '../protocol/alerts.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { StepView } from '../protocol/views.ts'
+import { STANDS } from './alerts.ts'
 import type { Database } from './database.ts'
 import { dateOrNull, storedErrorOf } from './task-rows.ts'
 
@@ -40,7 +41,7 @@ export async function readAlertFacts(db: Database, groupId: string): Promise<Omi
        select distinct on (a.task_id) a.task_id, a.attempt from foothold.alerts a where a.group_id = $1
        order by a.task_id, a.attempt desc),
      examined as materialized (
-       select l.task_id, l.attempt, t.tenant, t.status = 'dead_letter' and t.attempt = l.attempt as stands
+       select l.task_id, l.attempt, t.tenant, ${STANDS} and t.attempt = l.attempt as stands
        from last l join foothold.tasks t on t.id = l.task_id
        order by stands desc, l.task_id limit ${EXAMINED_MAX}),
      unfinished as materialized (

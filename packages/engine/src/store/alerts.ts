@@ -28,6 +28,9 @@ export interface AlertWork {
   readonly channels: readonly string[]
 }
 
+/** A dead letter `t`, or a task that waits for other code: it goes on where a person, or a deploy, lets it. */
+export const STANDS = `(t.status = 'dead_letter' or t.status = 'waiting' and coalesce(t.waiting_for = 'code', false))`
+
 /** What there is to do; the one statement of an idle round. */
 export async function readAlertWork(db: Database, channels: readonly string[]): Promise<AlertWork> {
   const rows = await db.run<AlertWork>(
@@ -96,7 +99,7 @@ export interface LookedAt {
 }
 
 /**
- * LOOK: counts where the tasks of open groups stand. A group is resolved when none is its dead letter any more and all
+ * LOOK: counts where the tasks of open groups stand. A group is resolved when none stands in it any more and all
  * have ended, or are on their way for a while. An alert that came in meanwhile forbids the verdict: `seq` has grown.
  * What did not change for long is looked at more seldom, every 2 to 30 s.
  */
@@ -110,8 +113,8 @@ export async function lookAtGroups(db: Database): Promise<readonly LookedAt[]> {
        from due join foothold.alerts a on a.group_id = due.id order by due.id, a.task_id, a.attempt desc),
      counted as materialized (
        select l.id, l.seq, count(*)::int as tasks,
-         count(*) filter (where t.status = 'dead_letter' and t.attempt = l.attempt)::int as standing,
-         count(*) filter (where t.status in ('pending', 'processing', 'waiting'))::int as under_way,
+         count(*) filter (where ${STANDS} and t.attempt = l.attempt)::int as standing,
+         count(*) filter (where t.status in ('pending', 'processing', 'waiting') and not ${STANDS})::int as under_way,
          count(*) filter (where t.status = 'completed')::int as completed,
          count(*) filter (where t.status = 'cancelled')::int as cancelled
        from last l left join foothold.tasks t on t.id = l.task_id group by l.id, l.seq),

@@ -13,6 +13,8 @@ import { pausesOf } from './pauses.ts'
  *    is no worker here, and what is left of a paused tenant at the head of the queue is passed over (store/pauses.ts).
  * 6. Steps, payload and signals are read in a second statement: in the same one they would come from a snapshot older
  *    than the lock, and a step stored by the predecessor in between would run again.
+ * 7. What changed code has refused waits off tasks_pending, however much of it there is. A claim of its own, now and then,
+ *    looks whether this release has not refused it yet.
  */
 
 export interface ClaimRequest {
@@ -22,9 +24,15 @@ export interface ClaimRequest {
   readonly limit: number
   /** Now and then by age alone, so that a stream of urgent tasks cannot starve the others. */
   readonly oldestFirst: boolean
-  /** Suspects only: tasks that have cost several workers their life run alone. */
-  readonly suspects: boolean
+  /**
+   * - `suspects`: tasks that have cost several workers their life; they run alone
+   * - `refused`: tasks that the code of other releases has refused, and this one's has not
+   */
+  readonly kind: 'pending' | 'suspects' | 'refused'
 }
+
+/** However many releases there are: so many refusals in a row, and only a person moves the task. */
+const REFUSALS_MAX = 20
 
 export interface ClaimedId {
   readonly id: string
@@ -39,12 +47,16 @@ export async function claimTasks(db: Database, request: ClaimRequest): Promise<r
   })
 }
 
-function claimText({ oldestFirst, suspects }: ClaimRequest): string {
-  const order = oldestFirst || suspects ? 'run_at, id' : 'priority, run_at, id'
-  const isOurs = suspects
-    ? 'suspect'
-    : `not suspect
-          and (yield_until is null or yield_until <= foothold.clock() or left_release <> (select release from me))`
+const IS_OURS: { readonly [Kind in ClaimRequest['kind']]: string } = {
+  pending: `status = 'pending' and not suspect
+          and (yield_until is null or yield_until <= foothold.clock() or left_release <> (select release from me))`,
+  suspects: `status = 'pending' and suspect`,
+  refused: `status = 'waiting' and waiting_for = 'code' and not suspect
+          and (select release from me) <> all (refused_by) and cardinality(refused_by) < ${REFUSALS_MAX}`,
+}
+
+function claimText({ oldestFirst, kind }: ClaimRequest): string {
+  const order = oldestFirst || kind !== 'pending' ? 'run_at, id' : 'priority, run_at, id'
   return `
     with ${PAUSED}, me as materialized (
       select release from foothold.workers
@@ -53,13 +65,13 @@ function claimText({ oldestFirst, suspects }: ClaimRequest): string {
     c as materialized (
       select t.id from ${HANDLERS} cross join lateral (
         select id from foothold.tasks
-        where status = 'pending' and ${isOurs} and handler = h.handler and exists (select 1 from me)
+        where ${IS_OURS[kind]} and handler = h.handler and exists (select 1 from me)
           and ${IS_FREE_TENANT}
         order by ${order} limit $4 for no key update skip locked) t
       limit $4)
     update foothold.tasks t set
       status = 'processing', attempt = attempt + 1, worker_id = $1, claim_id = $2, claimed_at = foothold.clock(),
-      left_release = null, yield_until = null, started_at = coalesce(started_at, foothold.clock()),
+      left_release = null, yield_until = null, waiting_for = null, wake_at = null, started_at = coalesce(started_at, foothold.clock()),
       deadline_at = coalesce(deadline_at, foothold.clock() + deadline_ms * interval '1 ms')
     from c where t.id = c.id
     returning t.id, t.attempt`
@@ -102,6 +114,10 @@ export interface LoadedTask {
   readonly isCancelRequested: boolean
   readonly deadlineInMs: number | null
   readonly isInputChecked: boolean
+  /** The schema that checked it accepts what was stored, so that it can be checked again. */
+  readonly isInputStable: boolean
+  /** Differs from its handler's where the code of another version has gone on with it. */
+  readonly begunVersion: number | null
   readonly input: string
   /** What interrupted the attempt before this one, and how long ago at the claim; null where it ended by itself. */
   readonly recovery: { readonly cause: 'handed_over' | 'orphaned'; readonly seconds: number } | null
@@ -121,6 +137,7 @@ export interface LoadedStep {
   readonly idempotencyKey: string | null
   readonly refusals: number
   readonly request: string | null
+  /** Null also where it is stored but large: read when its step is reached. */
   readonly output: string | null
   readonly error: { readonly code: string; readonly message: string; readonly reason: string } | null
   /** Milliseconds from now; 0 when due, null when it waits for nothing. */
@@ -140,13 +157,26 @@ export interface LoadedSignal {
 const inMs = (column: string): string =>
   `case when ${column} is not null then ceil(greatest(0, extract(epoch from ${column} - foothold.clock()) * 1000)) end::float8`
 
+/** Larger results stay where they are until their step is reached: fifty claims must not fill a process. */
+const LARGE_BYTES = 256 * 1024
+/** The stored size first, for which nothing is unpacked; what compresses well is then measured as it will travel. */
+const IS_LARGE = `case when pg_column_size(s.output) > ${LARGE_BYTES} then true else octet_length(s.output::text) > ${LARGE_BYTES} end`
+
 /** One step as JSON; the payload columns travel as text, so that only our codec reads them. */
-export const STEP_AS_JSON: string = `json_build_object(
+const stepAsJson = (request: string, output: string): string => `json_build_object(
   'key', s.key, 'kind', s.kind, 'version', s.version, 'status', s.status, 'tries', s.tries, 'retryable', s.retryable,
   'attempt', s.attempt, 'workerId', s.worker_id, 'idempotencyKey', s.idempotency_key, 'refusals', s.refusals,
-  'request', s.request::text, 'output', s.output::text, 'error', s.error,
+  'request', ${request}, 'output', ${output}, 'error', s.error,
   'dueInMs', ${inMs('s.due_at')}, 'doubtInMs', ${inMs('s.doubt_until')},
   'ageMs', greatest(0, extract(epoch from foothold.clock() - s.started_at) * 1000)::float8)`
+
+export const STEP_AS_JSON: string = stepAsJson('s.request::text', 's.output::text')
+
+/** As a claim loads it. What an answered effect had asked for, nobody reads again. */
+const CLAIMED_STEP_AS_JSON = stepAsJson(
+  `case when s.status <> 'completed' then s.request::text end`,
+  `case when not ${IS_LARGE} then s.output::text end`,
+)
 
 /**
  * From a worker that was lost its last heartbeat is the last that is known. A handover that somebody asked for, other than
@@ -168,9 +198,10 @@ export async function loadTasks(
   return db.run<LoadedTask>(
     `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.tick_at as "tickAt", t.wake_seq as "wakeSeq",
             t.cancel_requested_at is not null as "isCancelRequested",
-            ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked", p.input::text as input,
+            ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked",
+            t.input_stable as "isInputStable", t.begun_version as "begunVersion", p.input::text as input,
             ${RECOVERY} as recovery,
-            coalesce((select json_agg(${STEP_AS_JSON}) from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
+            coalesce((select json_agg(${CLAIMED_STEP_AS_JSON}) from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
             coalesce((select json_agg(json_build_object('id', g.id::text, 'name', g.name, 'payload', g.payload::text) order by g.id)
                       from foothold.signals g where g.task_id = t.id and g.consumed_by is null), '[]') as signals
      from foothold.tasks t join foothold.task_payloads p on p.task_id = t.id

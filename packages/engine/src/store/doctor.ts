@@ -172,6 +172,8 @@ export interface WorkFacts {
   readonly silentWorkers: readonly string[]
   readonly deadLetters: number
   readonly waitingForPerson: number
+  /** Refused by changed code. */
+  readonly waitingForCode: number
 }
 
 export async function readWork(db: Database): Promise<WorkFacts> {
@@ -191,7 +193,8 @@ export async function readWork(db: Database): Promise<WorkFacts> {
        array(select id from foothold.workers
              where status in ('active', 'draining') and lease_until < foothold.clock() order by id limit 20) as "silentWorkers",
        (select count(*)::int from foothold.tasks where status = 'dead_letter') as "deadLetters",
-       (select count(*)::int from foothold.tasks where status = 'waiting' and waiting_for = 'person') as "waitingForPerson"`,
+       (select count(*)::int from foothold.tasks where status = 'waiting' and waiting_for = 'person') as "waitingForPerson",
+       (select count(*)::int from foothold.tasks where status = 'waiting' and waiting_for = 'code') as "waitingForCode"`,
     [],
     { doing: 'counting what waits', patienceMs: 0 },
   )

@@ -53,6 +53,8 @@ export const INVARIANTS: readonly Invariant[] = [
         when t.wake_at is not null then t.wake_at < foothold.clock() - ${LATE}
         -- Workers take it back within a second of the end of its tenant's pause.
         when t.waiting_for = 'pause' then false
+        -- Other code, or a person: the doctor counts these by themselves.
+        when t.waiting_for = 'code' then false
         when t.waiting_for = 'person' then not exists (
           select 1 from foothold.agent_steps s
           where s.task_id = t.id and s.kind = 'effect' and s.status in ('unknown', 'intent'))

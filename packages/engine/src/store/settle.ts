@@ -154,6 +154,50 @@ export async function parkTask(db: Database, fence: Fence, wait: Wait, options: 
   return rows.length > 0
 }
 
+/**
+ * REFUSE: the code that ran does not fit what is stored. The task waits for the code of another release, or for a person;
+ * budgets are untouched, the clock of the agent's deadline stands still, and on-call is told. False: see `endedBy`.
+ */
+export async function refuseTask(
+  db: Database,
+  fence: Fence,
+  why: { readonly error: string; readonly detail: string; readonly failures: number },
+  options: RunOptions,
+): Promise<boolean> {
+  const rows = await db.run(
+    `with t as (
+       update foothold.tasks set status = 'waiting', worker_id = null, claim_id = null, waiting_for = 'code', last_reason = 'code_changed',
+         retry_count = retry_count + $6,
+         refused_by = array_append(array_remove(refused_by, (select release from foothold.workers where id = $3)),
+                                   (select release from foothold.workers where id = $3)),
+         wake_at = case when deadline_ms is null then deadline_at end,
+         deadline_at = case when deadline_ms is null then deadline_at end
+       where ${FENCE} and cancel_requested_at is null returning id, attempt, claimed_at),
+     p as (update foothold.task_payloads p set error = $4::json from t where p.task_id = t.id),
+     a as (${attemptsRow(`'waiting'`, `'code_changed'`, '$5')}),
+     dead as (select id, 'code_changed'::text as reason from t),
+     ${INSERT_ALERTS}
+     select 1 from t`,
+    [fence.taskId, fence.attempt, fence.workerId, why.error, why.detail, why.failures],
+    options,
+  )
+  return rows.length > 0
+}
+
+/**
+ * PIN: from the first step that the code of another version begins, the task is that version's: what it stores, the older
+ * code cannot know. `begun_version` keeps what the task was submitted for. False: not ours.
+ */
+export async function pinTask(db: Database, fence: Fence, handler: string, options: RunOptions): Promise<boolean> {
+  const rows = await db.run(
+    `update foothold.tasks set handler = $4, begun_version = coalesce(begun_version, substring(handler from '@([0-9]+)')::int)
+     where ${FENCE} returning 1`,
+    [fence.taskId, fence.attempt, fence.workerId, handler],
+    options,
+  )
+  return rows.length > 0
+}
+
 /** CANCELLED by its worker, after what its effects answered was flushed. */
 export async function cancelTask(db: Database, fence: Fence, options: RunOptions): Promise<boolean> {
   const rows = await db.run(

@@ -33,12 +33,18 @@ export async function requestCancel(
 export interface Standing {
   readonly status: TaskStatus
   readonly attempt: number
+  /** Changed code has refused it. */
+  readonly isRefused: boolean
 }
 
 export async function readStanding(db: Database, id: string): Promise<Standing | null> {
-  const rows = await db.run<Standing>(`select status, attempt from foothold.tasks where id = $1`, [id], {
-    doing: 'reading the state of a task',
-  })
+  const rows = await db.run<Standing>(
+    `select status, attempt, (${IS_REFUSED}) is true as "isRefused" from foothold.tasks where id = $1`,
+    [id],
+    {
+      doing: 'reading the state of a task',
+    },
+  )
   return rows[0] ?? null
 }
 
@@ -46,9 +52,12 @@ export async function readStanding(db: Database, id: string): Promise<Standing |
 const BACK_TO_PENDING = `
   status = 'pending', crash_count = 0, crashes_total = 0, retry_count = 0, suspect = false,
   deadline_at = case when deadline_ms is null then deadline_at end,
-  wake_at = null, waiting_for = null, finished_at = null, cancel_requested_at = null, cancel_reason = null`
+  wake_at = null, waiting_for = null, refused_by = null, finished_at = null, cancel_requested_at = null, cancel_reason = null`
 
 const FRESH_STEP = `tries = 0, retryable = true, due_at = null`
+
+/** What waits for other code stands as still as a dead letter, and takes the same commands. */
+const IS_REFUSED = `status = 'waiting' and waiting_for = 'code'`
 
 /** RESUME: a dead letter goes on from its failed step. Null: it is not (any more) the dead letter that was seen. */
 export async function resumeTask(
@@ -59,7 +68,7 @@ export async function resumeTask(
   const rows = await db.run<{ handler: string }>(
     `with t as (
        update foothold.tasks set ${BACK_TO_PENDING}
-       where id = $1 and status = 'dead_letter' and attempt = $2 returning id, handler),
+       where id = $1 and (status = 'dead_letter' or ${IS_REFUSED}) and attempt = $2 returning id, handler),
      s as (update foothold.agent_steps s set ${FRESH_STEP} from t where s.task_id = t.id and s.status = 'failed'),
      p as (update foothold.task_payloads p set error = null from t where p.task_id = t.id)
      select handler from t`,
@@ -87,6 +96,13 @@ export async function readStepsFrom(db: Database, id: string, from: string): Pro
   )
 }
 
+/** Where no stored step is left, nothing speaks against the version that the task was submitted for. */
+const UNPINNED = `
+  handler = case
+    when begun_version is null
+      or exists (select 1 from foothold.agent_steps s where s.task_id = tasks.id and s.key <> all($3::text[])) then handler
+    else regexp_replace(handler, '@[0-9]+', '@' || begun_version) end`
+
 /**
  * RESTART: the named steps are forgotten with their chunks, and the signals they had taken can be taken again. Nobody but
  * a worker adds steps, and no worker holds a task that has ended, so the names read before are still the right ones.
@@ -99,8 +115,8 @@ export async function restartTask(
 ): Promise<{ readonly handler: string } | null> {
   const rows = await db.run<{ handler: string }>(
     `with t as (
-       update foothold.tasks set ${BACK_TO_PENDING}
-       where id = $1 and status in ('dead_letter', 'completed', 'cancelled') and attempt = $2 returning id, handler),
+       update foothold.tasks set ${BACK_TO_PENDING}, ${UNPINNED}
+       where id = $1 and (status in ('dead_letter', 'completed', 'cancelled') or ${IS_REFUSED}) and attempt = $2 returning id, handler),
      d as (delete from foothold.agent_steps s using t where s.task_id = t.id and s.key = any($3::text[])),
      s as (
        update foothold.agent_steps s set ${FRESH_STEP} from t

@@ -17,6 +17,8 @@ export interface TaskInsert {
   /** JSON text. */
   readonly input: string
   readonly isInputChecked: boolean
+  /** Its schema makes the same of what is stored. */
+  readonly isInputStable: boolean
   readonly runAt: Date | null
   readonly deadline: { readonly at: Date } | { readonly afterMs: number }
 }
@@ -35,13 +37,13 @@ const insertText = (onConflict: string): string => `
     on conflict (agent, tenant, key) do ${onConflict}
     returning 1),
   t as (
-    insert into foothold.tasks (id, agent, handler, tenant, status, waiting_for, wake_at, priority, run_at, input_checked,
+    insert into foothold.tasks (id, agent, handler, tenant, status, waiting_for, wake_at, priority, run_at, input_checked, input_stable,
       deadline_ms, deadline_at, created_at)
     select $1::uuid, $2::text, $3::text, $4::text,
       case when $10::timestamptz > at.now then 'waiting' else 'pending' end,
       case when $10::timestamptz > at.now then 'start' end,
       case when $10::timestamptz > at.now then $10::timestamptz end,
-      $7::smallint, greatest($10::timestamptz, at.now), $9::boolean, $11::int, $12::timestamptz, at.now
+      $7::smallint, greatest($10::timestamptz, at.now), $9::boolean, $14::boolean, $11::int, $12::timestamptz, at.now
     from at where $5::text is null or exists (select 1 from d)
     on conflict (id) do nothing
     returning id, status),
@@ -73,6 +75,7 @@ export async function insertTask(
     'afterMs' in task.deadline ? task.deadline.afterMs : null,
     'at' in task.deadline ? task.deadline.at.toISOString() : null,
     task.dedupe?.days ?? null,
+    task.isInputStable,
   ])
   return (rows[0] as { status: 'pending' | 'waiting' } | undefined)?.status ?? 'nothing'
 }

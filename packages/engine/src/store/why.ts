@@ -10,6 +10,7 @@ const TASKS_BEFORE_MAX = 1_000
 /** Among so many of the newest tasks the last success of an agent is looked for: `completed` has no index. */
 const NEWEST_MAX = 1_000
 const RELEASES_MAX = 50
+const KNOWN_BY_MAX = 3
 
 type Time = Date | string
 
@@ -17,7 +18,7 @@ type Time = Date | string
 interface FactsRow
   extends Omit<
     TaskFacts,
-    'now' | 'claimedAt' | 'runAt' | 'failedStep' | 'worker' | 'pauses' | 'begun' | 'steps' | 'releases'
+    'now' | 'claimedAt' | 'runAt' | 'failedStep' | 'worker' | 'pauses' | 'begun' | 'steps' | 'releases' | 'knownBy'
   > {
   readonly now: Time
   readonly claimedAt: Time | null
@@ -30,6 +31,7 @@ interface FactsRow
     readonly keyUntil: Time | null
   })[]
   readonly pauses: readonly PauseRow[]
+  readonly knownBy: readonly { readonly release: string; readonly lastSeenAt: Time }[]
   readonly begun: readonly { readonly key: string; readonly isInThisAttempt: boolean; readonly at: Time }[]
   readonly releasesOfAttempts: readonly { readonly attempt: number; readonly release: string }[]
   readonly releasesSeen: readonly { readonly release: string; readonly at: Time }[]
@@ -44,7 +46,9 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
        select handlers, greatest(0, concurrency - running) as free, release,
          exists (select 1 from foothold.pauses p where p.kind = 'release' and p.value = w.release) as is_paused
        from foothold.workers w where status = 'active' and lease_until > foothold.clock()),
-     live as materialized (select handlers, free from alive where not is_paused)
+     live as materialized (
+       select handlers, free from alive, foothold.tasks t
+       where t.id = $1 and not is_paused and (t.waiting_for = 'code' and release = any(t.refused_by)) is not true)
      select foothold.clock() as now, t.max_crashes as "crashesMax", t.crashes_total as "crashesTotal", t.suspect as "isSuspect", t.handler,
        t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt", t.deadline_ms is null as "isDeadlineFixed",
        (select p.error::text from foothold.task_payloads p where p.task_id = t.id) as error,
@@ -55,6 +59,11 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
        (select coalesce(sum(free), 0)::int from live where t.handler = any(handlers)) as "freeSlots",
        (select count(*)::int from alive) as "liveWorkersInAll",
        coalesce((select json_agg(h) from (${pausesOf({ handler: 't.handler', tenant: 't.tenant' })} order by kind) h), '[]') as pauses,
+       coalesce(t.refused_by, '{}') as "refusedBy",
+       coalesce((select json_agg(k) from (
+          select release, max(last_heartbeat_at) as "lastSeenAt" from foothold.workers
+          where t.status = 'pending' and t.handler = any(handlers) and not exists (select 1 from live l where t.handler = any(l.handlers))
+          group by release order by 2 desc limit ${KNOWN_BY_MAX}) k), '[]') as "knownBy",
        array(select distinct release from alive where is_paused and t.handler = any(handlers) order by release) as "pausedReleases",
        (select count(*)::int from (
           select 1 from foothold.tasks o
@@ -92,7 +101,7 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
 }
 
 function factsOf(row: FactsRow): TaskFacts {
-  const { worker, steps, pauses, begun, error, releasesOfAttempts, releasesSeen, successes, ...rest } = row
+  const { worker, steps, pauses, begun, knownBy, error, releasesOfAttempts, releasesSeen, successes, ...rest } = row
   return {
     ...rest,
     now: new Date(row.now),
@@ -101,6 +110,7 @@ function factsOf(row: FactsRow): TaskFacts {
     failedStep: stepBlamedBy(error),
     worker: worker === null ? null : { ...worker, lastHeartbeatAt: new Date(worker.lastHeartbeatAt) },
     pauses: pauses.map(pauseOf),
+    knownBy: knownBy.map(({ release, lastSeenAt }) => ({ release, lastSeenAt: new Date(lastSeenAt) })),
     begun: begun.map((step) => ({ ...step, at: new Date(step.at) })),
     steps: steps.map((step) => ({
       ...step,

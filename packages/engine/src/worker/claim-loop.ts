@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { reach } from '../lifecycle/probe.ts'
 import { sleep } from '../lifecycle/sleep.ts'
-import { type ClaimedId, claimTasks, hasSuspects } from '../store/claim.ts'
+import { type ClaimedId, type ClaimRequest, claimTasks, hasSuspects } from '../store/claim.ts'
 import type { Database } from '../store/database.ts'
 
 /**
@@ -17,6 +17,8 @@ const CLAIM_MAX = 100
 /** Every tenth claim goes by age alone, so that urgent work cannot starve the rest. */
 const OLDEST_EVERY = 10
 const SUSPECTS_EVERY_MS = 2_000
+/** What other releases have refused: as much of it as there are slots, this often. */
+const REFUSED_EVERY_MS = 2_000
 
 export interface ClaimLoop {
   /** Something is pending, or a slot is free. */
@@ -47,12 +49,13 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   let round = 0
   let idleSinceMs = Date.now()
   let suspectsSeenAtMs = 0
+  let refusedSeenAtMs = 0
   /** A suspect waits: claim nothing else, and when all is done, run it alone. */
   let isClearing = false
   /** It runs: whatever else were claimed now would share its fate. */
   let runsSuspect = false
 
-  async function claim(limit: number, suspects: boolean): Promise<number> {
+  async function claim(limit: number, kind: ClaimRequest['kind']): Promise<number> {
     const claimId = randomUUID()
     underWay.add(claimId)
     try {
@@ -63,7 +66,7 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
         handlers: rotated(options.handlers, round),
         limit,
         oldestFirst: round % OLDEST_EVERY === 0,
-        suspects,
+        kind,
       })
       if (ids.length > 0) {
         await reach('claim.answered', ids[0]?.id ?? '', null)
@@ -92,11 +95,15 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     if (isClearing) {
       if (!isIdle()) return false
       isClearing = false
-      runsSuspect = (await claim(1, true)) > 0
+      runsSuspect = (await claim(1, 'suspects')) > 0
       return runsSuspect
     }
+    if (Date.now() - refusedSeenAtMs > REFUSED_EVERY_MS && freeSlots() > 0) {
+      refusedSeenAtMs = Date.now()
+      await claim(Math.min(freeSlots(), CLAIM_MAX), 'refused')
+    }
     const limit = Math.min(freeSlots(), CLAIM_MAX)
-    return limit > 0 && (await claim(limit, false)) === limit
+    return limit > 0 && (await claim(limit, 'pending')) === limit
   }
 
   async function turn(): Promise<void> {

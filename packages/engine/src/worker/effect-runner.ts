@@ -45,7 +45,7 @@ type AnyEffect = Effect<unknown, unknown> | StoppingEffect<unknown, unknown>
 
 export async function runEffect(execution: Execution, key: string, effect: AnyEffect): Promise<unknown> {
   const step = execution.open(key, 'effect', effect.version ?? 1)
-  if (step?.status === 'completed') return decode(step.output as string)
+  if (step?.status === 'completed') return execution.valueOf(step)
   throwIfFinal(step)
   const runner = new EffectRunner(execution, key, effect, step)
   await backOffLeft(execution, step)

@@ -10,7 +10,7 @@ import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
 import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
 import type { Database, RunOptions } from '../store/database.ts'
-import { parkTask } from '../store/settle.ts'
+import { parkTask, pinTask } from '../store/settle.ts'
 import { isDataFailure, sqlState } from '../store/sqlstate.ts'
 import { type Fence, readStep, readWakes, type StepWrite } from '../store/steps.ts'
 import { type Branch, waitOf } from './branches.ts'
@@ -78,10 +78,12 @@ export interface ExecutionServices {
 }
 
 export interface AgentRun {
+  /** Of this code; a task's own may be an older one that it continues. */
+  readonly handler: string
   readonly retry: RetryPolicy
   readonly start: (task: TaskContext, input: unknown) => Promise<unknown>
-  /** Checks an input that no producer has checked; throws INPUT_INVALID. */
-  readonly checkInput: (input: unknown) => Promise<unknown>
+  /** Gives what the schema makes of a stored input; throws INPUT_INVALID, or CODE_CHANGED where it was accepted before. */
+  readonly checkInput: (input: unknown, wasAccepted: boolean) => Promise<unknown>
 }
 
 interface ActiveTry {
@@ -126,6 +128,7 @@ export class Execution {
   /** Stopped from outside after its end: what it waits for before it settles is given up. */
   #isCutShort = false
   #hasProgress = false
+  #pinning: Promise<boolean> | null = null
   #refusals = 0
 
   constructor(task: LoadedTask, run: AgentRun, services: ExecutionServices) {
@@ -186,7 +189,10 @@ export class Execution {
 
   async #callAgent(context: TaskContext): Promise<unknown> {
     const input = decode(this.task.input)
-    return this.#run.start(context, this.task.isInputChecked ? input : await this.#run.checkInput(input))
+    const { isInputChecked, isInputStable, steps } = this.task
+    // What a transforming schema makes of its own results, nobody knows: such an input is taken as it was checked.
+    if (isInputChecked && !isInputStable) return this.#run.start(context, input)
+    return this.#run.start(context, await this.#run.checkInput(input, isInputChecked || steps.length > 0))
   }
 
   #end(ending: Ending): void {
@@ -252,17 +258,49 @@ export class Execution {
     this.#usedKeys.set(key, here)
     const step = this.#steps.get(key) ?? null
     if (step !== null && (step.kind !== kind || step.version !== version)) {
-      throw new FootholdError('CODE_CHANGED', {
-        key,
-        expected: `a ${kind}, version ${version}`,
-        stored: `a ${step.kind}, version ${step.version}`,
-      })
+      // The end, whatever the code makes of the error: nothing of this attempt may go on beside a result it cannot use.
+      return this.#endWith(
+        new FootholdError('CODE_CHANGED', {
+          key,
+          expected: `a ${kind}, version ${version}`,
+          stored: `a ${step.kind}, version ${step.version}`,
+        }),
+      )
     }
     return step
   }
 
+  /** What a stored step gave. */
+  async valueOf(step: LoadedStep): Promise<unknown> {
+    if (step.output !== null) return decode(step.output)
+    this.#inFlight += 1
+    try {
+      return decode((await this.stored(step.key))?.output ?? 'null')
+    } finally {
+      this.leave()
+    }
+  }
+
+  #endWith(error: FootholdError): never {
+    this.#end({ kind: 'threw', error })
+    throw error
+  }
+
+  /** Before the first thing that this code leaves under the task: from then on no older version may go on with it. */
+  async #pin(): Promise<void> {
+    const { handler } = this.#run
+    if (this.task.handler === handler) return
+    const { db } = this.services
+    this.#pinning ??= pinTask(db, this.fence, handler, this.statement('pinning a task to the version that goes on'))
+    if (!(await this.#pinning)) this.loseLease()
+  }
+
   /** Before a try: waits while the attempt is about to park; a draining attempt starts nothing more. */
   async enter(key: string): Promise<void> {
+    if (this.task.handler !== this.#run.handler) {
+      this.#inFlight += 1
+      await this.#pin().finally(() => this.leave())
+    }
     while (this.#parking !== null) await this.#parking
     this.#throwIfEnded()
     if (this.#draining !== null) await this.park({ key, kind: 'drain', dueAtMs: null, reason: null, detail: null })
@@ -405,7 +443,9 @@ export class Execution {
         : kind === 'parked'
           ? 'waiting'
           : kind === 'threw'
-            ? 'step_failed'
+            ? isFootholdError(ending.error, 'CODE_CHANGED')
+              ? 'code_changed'
+              : 'step_failed'
             : 'completed'
     return new FootholdError('ATTEMPT_ENDED', { reason })
   }
@@ -441,6 +481,7 @@ export class Execution {
       [...this.#branches.values()].map((parked) => parked.branch),
       { nowMs: this.services.clock.monotonicMs(), wakeSeq: this.#wakeSeq, failures: this.#failures },
     )
+    if (wait.branches.length > 0) await this.#pin()
     const isSettled = await parkTask(this.services.db, this.fence, wait, this.statement('storing a wait'))
     if (!isSettled) return this.#readWakes(wait.reason)
     this.#end({ kind: 'parked', reason: wait.reason })

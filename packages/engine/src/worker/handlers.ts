@@ -1,8 +1,9 @@
 import type { MeteredAgent } from '../metrics/meter.ts'
 import type { Agent, DeadLetter } from '../protocol/agent.ts'
+import { encode } from '../protocol/codec.ts'
 import { FootholdError } from '../protocol/errors.ts'
-import { checkBySchema } from '../protocol/schema-check.ts'
-import type { StandardSchema } from '../protocol/standard-schema.ts'
+import { cut } from '../protocol/explain/cut.ts'
+import { checkBySchema, issuesText } from '../protocol/schema-check.ts'
 import type { TaskContext } from '../protocol/task-context.ts'
 import type { HandlerRegistration } from '../store/workers.ts'
 import type { AgentRun } from './execution.ts'
@@ -14,11 +15,14 @@ import type { AgentRun } from './execution.ts'
 
 export interface Handler {
   readonly agent: string
+  /** The one that the task was submitted for, unless the code of another version has gone on with it. */
   readonly version: number
   readonly run: AgentRun
 }
 
 const DEAD_LETTER = '/dead_letter'
+/** Of an input that is refused, beside the refusal. */
+const STORED_CHARACTERS_MAX = 200
 
 export function handlersOf(agents: readonly Agent[]): ReadonlyMap<string, Handler> {
   const handlers = new Map<string, Handler>()
@@ -47,7 +51,7 @@ function add(handlers: Map<string, Handler>, name: string, handler: Handler): vo
 
 export function registrationsOf(agents: readonly Agent[]): readonly HandlerRegistration[] {
   return agents.map((agent) => ({
-    handler: `${agent.name}@${agent.version}`,
+    handler: ownHandler(agent),
     name: agent.name,
     version: agent.version,
     deadlineMs: agent['~code'].deadlineMs,
@@ -71,9 +75,10 @@ export function agentOfHandler(handler: string): string {
 function runOf(agent: Agent): AgentRun {
   const code = agent['~code']
   return {
+    handler: ownHandler(agent),
     retry: code.retry,
     start: (task, input) => code.run(task, input),
-    checkInput: (input) => checkInput(agent.name, code.input, input),
+    checkInput: (input, wasAccepted) => checkInput(agent, input, wasAccepted),
   }
 }
 
@@ -83,6 +88,7 @@ function followUpOf(agent: Agent): AgentRun | null {
   if (onDeadLetter === null) return null
   type Envelope = { readonly input: unknown; readonly deadLetter: DeadLetter }
   return {
+    handler: `${ownHandler(agent)}${DEAD_LETTER}`,
     retry: code.retry,
     start: (task: TaskContext, envelope) => {
       const { input, deadLetter } = envelope as Envelope
@@ -93,8 +99,18 @@ function followUpOf(agent: Agent): AgentRun | null {
   }
 }
 
-async function checkInput(agent: string, schema: StandardSchema, input: unknown): Promise<unknown> {
-  const checked = await checkBySchema(schema, input)
+async function checkInput(agent: Agent, input: unknown, wasAccepted: boolean): Promise<unknown> {
+  const checked = await checkBySchema(agent['~code'].input, input)
   if (checked.kind === 'valid') return checked.value
-  throw new FootholdError('INPUT_INVALID', { agent, issues: checked.issues })
+  const { issues } = checked
+  if (!wasAccepted) throw new FootholdError('INPUT_INVALID', { agent: agent.name, issues })
+  throw new FootholdError('CODE_CHANGED', {
+    key: null,
+    expected: `what ${ownHandler(agent)} takes (${issuesText(issues)})`,
+    stored: cut(encode(input, 'the input'), STORED_CHARACTERS_MAX),
+  })
+}
+
+function ownHandler({ name, version }: Agent): string {
+  return `${name}@${version}`
 }

@@ -13,6 +13,7 @@ import {
   endedBy,
   handOverTask,
   parkTask,
+  refuseTask,
 } from '../store/settle.ts'
 import { isDataFailure } from '../store/sqlstate.ts'
 import { type Fence, readWakes } from '../store/steps.ts'
@@ -87,6 +88,7 @@ export class Settlement {
   async thrown(error: unknown, policy: RetryPolicy, standing: Standing): Promise<Settled> {
     if (isFootholdError(error, 'ATTEMPT_ENDED')) return { kind: 'lost' }
     const failure = failureThrown(error)
+    if (isFootholdError(error, 'CODE_CHANGED')) return this.refuse(failure, standing)
     const tries = standing.runTries + 1
     const decision = failure.retryable
       ? decideRetry(failure, tries, policy, this.#services.random)
@@ -145,6 +147,15 @@ export class Settlement {
     return { kind: 'handed_over', reason }
   }
 
+  /** This code is not the one to go on with it: another release's may be. */
+  async refuse(failure: Failure, { failures }: Standing): Promise<Settled> {
+    const { db, statement } = this.#services
+    const why = { error: errorText(failure), detail: cleanMessage(failure.message), failures }
+    const isRefused = await refuseTask(db, this.#fence, why, statement('storing that the code has changed'))
+    if (!isRefused && !(await this.isGivenUp())) return this.cancel()
+    return { kind: 'waiting', reason: failure.reason }
+  }
+
   async deadLetter(failure: Failure, { failures }: Standing): Promise<Settled> {
     const { db, statement } = this.#services
     const { reason } = failure
@@ -194,5 +205,6 @@ function failureThrown(error: unknown): Failure {
   }
   const reason = REASON_OF_CODE[failure.code]
   if (reason === undefined) return failure
-  return { ...failure, reason, retryable: false, step: (error as FootholdError<'CODE_CHANGED'>).details.key }
+  const { key } = (error as FootholdError<'CODE_CHANGED'>).details
+  return { ...failure, reason, retryable: false, ...(key === null ? {} : { step: key }) }
 }

@@ -52,7 +52,7 @@ export async function runStep(
   options: StepOptions,
 ): Promise<unknown> {
   const step = execution.open(key, 'step', options.version ?? 1)
-  if (step?.status === 'completed') return decode(step.output as string)
+  if (step?.status === 'completed') return execution.valueOf(step)
   throwIfFinal(step)
   const progress = progressOf(execution, key, 'step', options, step)
   await backOffLeft(execution, step)

@@ -30,7 +30,7 @@ export async function runTransaction(
   options: StepOptions,
 ): Promise<unknown> {
   const step = execution.open(key, 'transaction', options.version ?? 1)
-  if (step?.status === 'completed') return decode(step.output as string)
+  if (step?.status === 'completed') return execution.valueOf(step)
   throwIfFinal(step)
   const progress = progressOf(execution, key, 'transaction', options, step)
   await backOffLeft(execution, step)

@@ -24,7 +24,7 @@ export async function runWaitForSignal(
   timeoutMs: number | null,
 ): Promise<unknown> {
   const step = execution.open(key, 'signal', 1)
-  if (step?.status === 'completed') return decode(step.output as string)
+  if (step?.status === 'completed') return execution.valueOf(step)
   const dueAtMs = dueAt(execution, step, timeoutMs)
   for (;;) {
     const payload = await takeSignal(execution, key, name)

@@ -278,7 +278,7 @@ class TaskWorker implements Worker {
     })
     const context = createTaskContext(
       execution,
-      handler,
+      { agent: handler.agent, version: task.begunVersion ?? handler.version },
       this.#running.sessions,
       () => Date.now() + this.#databaseAheadMs,
     )
@@ -294,8 +294,9 @@ class TaskWorker implements Worker {
     // What a pause hands over is no matter of this worker's end.
     if (settled.kind === 'handed_over' && this.#status !== 'active') this.#handedOver.push(task.id as TaskId)
     const fields = { task: task.id, agent: task.agent, attempt: task.attempt, worker: execution.fence.workerId }
-    const reason = settled.kind === 'dead_letter' ? { reason: settled.reason } : {}
-    const level = settled.kind === 'dead_letter' || settled.kind === 'lost' ? 'warn' : 'info'
+    const isRefused = settled.kind === 'waiting' && settled.reason === 'code_changed'
+    const reason = settled.kind === 'dead_letter' || isRefused ? { reason: settled.reason } : {}
+    const level = settled.kind === 'dead_letter' || settled.kind === 'lost' || isRefused ? 'warn' : 'info'
     this.#deps.logger[level]({ ...fields, ...reason }, ENDINGS[settled.kind])
     this.#parts?.claims.wake()
     this.#tellRunning()

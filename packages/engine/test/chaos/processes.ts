@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { DefendedWorkerSettings } from './defended-worker.ts'
+import type { FleetProcessSettings } from './fleet-process.ts'
 import type { WorkerProcessSettings } from './worker-process.ts'
 
 export interface WorkerProcess {
@@ -22,6 +23,11 @@ export function startWorkerProcess(settings: WorkerProcessSettings): WorkerProce
 /** One that has a single line of defence. */
 export function startDefendedWorker(settings: DefendedWorkerSettings): WorkerProcess {
   return startProcess('./defended-worker.ts', settings)
+}
+
+/** One of a release of its own. */
+export function startFleetWorker(settings: FleetProcessSettings): WorkerProcess {
+  return startProcess('./fleet-process.ts', settings)
 }
 
 function startProcess(entry: string, settings: object): WorkerProcess {

@@ -7,6 +7,7 @@ export function agentOf<Output>(
   options: {
     readonly name?: string
     readonly version?: number
+    readonly continues?: readonly number[]
     readonly deadlineMs?: number
     readonly reasons?: readonly string[]
   } = {},

@@ -145,7 +145,7 @@ async function hire(db: Database): Promise<Hand> {
         handlers: [handler],
         limit: 1,
         oldestFirst: false,
-        suspects: false,
+        kind: 'pending',
       })
       if (claimed[0]?.id !== id) throw new Error(`claimed ${JSON.stringify(claimed)} instead of ${id}`)
       return { taskId: id, attempt: claimed[0].attempt, workerId }

@@ -59,7 +59,7 @@ async function ground(): Promise<Ground> {
       handlers: HANDLERS,
       limit: 1,
       oldestFirst: false,
-      suspects: false,
+      kind: 'pending',
     })
   return {
     ...world,

@@ -263,7 +263,7 @@ async function claimsMs(url: string): Promise<readonly number[]> {
       handlers: ['test@1'],
       limit: 1,
       oldestFirst: false,
-      suspects: false,
+      kind: 'pending',
     })
     spent.push(Math.round(performance.now() - startedAt))
     expect(claimed).toHaveLength(1)

@@ -53,7 +53,7 @@ async function ground(): Promise<Ground> {
         handlers: HANDLERS,
         limit: 1,
         oldestFirst: false,
-        suspects: false,
+        kind: 'pending' as const,
       }
       return (await claimTasks(on, request)).map(({ id }) => id)
     },

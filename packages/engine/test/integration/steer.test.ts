@@ -291,7 +291,7 @@ test('restarting twice at once forgets the steps once', async () => {
   await world.sql.query('begin')
   await world.sql.query('select 1 from foothold.tasks where id = $1 for update', [id])
   const presses = [world.client.restart(id, { from: 'plan' }), world.client.restart(id, { from: 'plan' })]
-  await untilWaiting(world, 'consumed_by', 2)
+  await untilWaiting(world, 'regexp_replace', 2)
   await world.sql.query('commit')
 
   const reports = await Promise.all(presses)

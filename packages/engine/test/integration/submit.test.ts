@@ -166,6 +166,7 @@ test('a submit whose answer was lost is sent again without a second task', async
     priority: 1,
     input: '{"text":"а"}',
     isInputChecked: true,
+    isInputStable: true,
     runAt: null,
     deadline: { afterMs: 1_000 },
   })

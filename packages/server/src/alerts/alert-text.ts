@@ -15,6 +15,11 @@ export function alertText(message: AlertMessage, language: Language, mayBeRepeat
   const words = WORDS[language]
   const { id, status, agent, reason, tasks, commands } = message
   const tag = `#alert_${id}`
+  if (reason === 'handler_unknown') {
+    const isOpen = status === 'open'
+    const title = isOpen ? `🔴 ${agent} · ${reason}` : `✅ ${agent} · ${reason}: ${words.resolved}`
+    return { title, lines: isOpen ? [words.unknown(message)] : [words.known(message)], commands, tag }
+  }
   if (status === 'resolved') {
     return { title: `✅ ${agent} · ${reason}: ${words.resolved}`, lines: [words.ended(message)], commands: [], tag }
   }

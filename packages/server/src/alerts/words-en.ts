@@ -9,7 +9,7 @@ const REASONS: Readonly<Record<string, string>> = {
   deadline: 'the tasks did not end before their deadline; below is what had failed last',
   budget: 'a limit of tokens or money was used up',
   step_failed: 'a step failed in all of its tries, or for good',
-  code_changed: 'stored steps do not fit the code that runs now',
+  code_changed: 'what is stored does not fit the code that runs now; releases that have not refused it will try it',
   input_invalid: 'the input does not fit the agent',
   effect_unknown: 'nobody could know whether an effect had happened',
   effect_request_changed: 'an effect was asked for in another form than it had been sent',
@@ -27,14 +27,14 @@ const REASONS: Readonly<Record<string, string>> = {
 
 export const EN: Words = {
   resolved: 'resolved',
-  counted: ({ tasks, since, lastAt }) =>
+  counted: ({ reason, tasks, since, lastAt }) =>
     tasks.total === 1
-      ? line`1 dead letter, ${said(moment(since))}.`
-      : line`${tasks.total} dead letters since ${said(moment(since))}, the last one at ${said(until(since, lastAt))}.`,
+      ? line`1 ${said(noun(reason))}, ${said(moment(since))}.`
+      : line`${tasks.total} ${said(noun(reason))}s since ${said(moment(since))}, the last one at ${said(until(since, lastAt))}.`,
   moved: ({ standing, total, underWay, completed, cancelled }) =>
     line`${standing} of ${total} still stand; ${underWay} under way again, ${completed} completed, ${cancelled} cancelled.`,
-  ended: ({ tasks, since, resolvedAt }) =>
-    line`None of ${tasks.total} is a dead letter any more, from ${said(moment(since))} to ${said(until(since, resolvedAt ?? since))}: ${tasks.completed} completed, ${tasks.cancelled} cancelled, ${tasks.underWay} under way.`,
+  ended: ({ reason, tasks, since, resolvedAt }) =>
+    line`None of ${tasks.total} is a ${said(noun(reason))} any more, from ${said(moment(since))} to ${said(until(since, resolvedAt ?? since))}: ${tasks.completed} completed, ${tasks.cancelled} cancelled, ${tasks.underWay} under way.`,
   why: (reason) => line`Why: ${said(REASONS[reason] ?? reason)}.`,
   error: ({ step, message, tasks }) =>
     step === null ? line`• ${message} (${tasks})` : line`• ${stepLine(step)}: ${message} (${tasks})`,
@@ -58,7 +58,16 @@ export const EN: Words = {
     repeats.length === 0
       ? line`Resume goes on behind the last stored step.`
       : line`Resume repeats ${joined(repeats.map(repeatLine), ', ')}; stored steps are not run again.`,
+  unknown: ({ agent, tasks, since }) =>
+    line`${tasks.standing} pending, and no live worker has had ${agent} since ${said(moment(since))}. They wait and lose nothing: start a worker with it, or with a version that continues it.`,
+  known: ({ agent, since, resolvedAt }) =>
+    line`Nothing is pending without a worker that has ${agent} any more, from ${said(moment(since))} to ${said(until(since, resolvedAt ?? since))}.`,
   mayBeRepeated: 'This may be a repetition: the sender before was cut off.',
+}
+
+/** What changed code has refused waits for other code and is no dead letter. */
+function noun(reason: string): string {
+  return reason === 'code_changed' ? 'stopped task' : 'dead letter'
 }
 
 function stepLine(key: string): Line {

@@ -9,7 +9,7 @@ const REASONS: Readonly<Record<string, string>> = {
   deadline: 'задачи не успели к сроку; ниже то, что не удавалось перед этим',
   budget: 'исчерпан лимит токенов или денег',
   step_failed: 'шаг не удался во всех попытках или без права на повтор',
-  code_changed: 'сохранённые шаги не подходят к коду, который работает сейчас',
+  code_changed: 'сохранённое не подходит к коду, который работает сейчас; релизы, которые ещё не отказались, попробуют',
   input_invalid: 'вход не подходит агенту',
   effect_unknown: 'никто не знает, произошло ли внешнее действие',
   effect_request_changed: 'внешнее действие запрошено иначе, чем было отправлено',
@@ -58,6 +58,10 @@ export const RU: Words = {
     repeats.length === 0
       ? line`Resume продолжит после последнего сохранённого шага.`
       : line`Resume повторит ${joined(repeats.map(repeatLine), ', ')}; сохранённые шаги не повторяются.`,
+  unknown: ({ agent, tasks, since }) =>
+    line`${tasks.standing} в очереди, и с ${said(moment(since))} ни у одного живого воркера нет ${agent}. Задачи ждут и ничего не теряют: запустите воркера с этой версией или с той, что её продолжает.`,
+  known: ({ agent, since, resolvedAt }) =>
+    line`Без воркера с ${agent} больше ничего не ждёт, с ${said(moment(since))} до ${said(until(since, resolvedAt ?? since))}.`,
   mayBeRepeated: 'Возможно, это повтор: прошлый отправитель оборвался.',
 }
 

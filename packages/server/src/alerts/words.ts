@@ -18,6 +18,9 @@ export interface Words {
   effects(effects: readonly AlertEffect[], examined: number): Line
   followUps(followUps: AlertFollowUps | null): Line
   repeats(repeats: readonly AlertRepeat[]): Line
+  /** Pending tasks that no live worker can run; and that one can again. */
+  unknown(message: AlertMessage): Line
+  known(message: AlertMessage): Line
   readonly mayBeRepeated: string
 }
 

@@ -16,7 +16,7 @@ const DEAD_ROWS_MIN = 10_000
 const LARGEST_SHOWN = 4
 
 export function workChecks(work: WorkFacts): Check[] {
-  return [...handlersChecks(work), workersCheck(work), deadLettersCheck(work), peopleCheck(work)]
+  return [...handlersChecks(work), workersCheck(work), deadLettersCheck(work), peopleCheck(work), codeCheck(work)]
 }
 
 function handlersChecks({ unclaimed, liveWorkers }: WorkFacts): Check[] {
@@ -55,6 +55,15 @@ function peopleCheck({ waitingForPerson }: WorkFacts): Check {
 export function lifelineCheck(state: LifelineSwitch, now: Date): Check {
   const text = lifelineLine(state, now)
   return state.isOn ? ok('lifeline', text) : warning('lifeline', text, 'When it may be on: foothold lifeline --on')
+}
+
+function codeCheck({ waitingForCode }: WorkFacts): Check {
+  if (waitingForCode === 0) return ok('changed code', 'no task has been refused by it')
+  return warning(
+    'changed code',
+    `${count(waitingForCode, 'task')} stored by code that the code of now does not fit`,
+    'A release that has not refused them takes them by itself: foothold why <id>. Else: foothold tasks resume, or restart --from.',
+  )
 }
 
 export function pausesChecks(pauses: readonly Pause[], now: Date): Check[] {

@@ -60,6 +60,8 @@ const FACTS: TaskFacts = {
   tasksBefore: 0,
   pauses: [],
   pausedReleases: [],
+  refusedBy: [],
+  knownBy: [],
   unconsumedSignals: [],
   steps: [],
   begun: [],

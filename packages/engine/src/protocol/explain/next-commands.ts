@@ -19,6 +19,7 @@ export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn)
       return [`foothold tasks watch ${id}`]
     case 'waiting':
       if (task.waitingFor === 'pause') return unpauses(facts)
+      if (task.waitingFor === 'code') return [`foothold tasks resume ${id}`, ...restartFrom(id, facts.failedStep)]
       if (task.waitingFor !== 'person') return [`foothold tasks watch ${id}`]
       return doubtful(task).flatMap((key) => [
         `foothold decide ${id} ${shellWord(key)} --done '<what it returned, as JSON>' --by <you>`,
@@ -50,9 +51,11 @@ function afterDeath(task: TaskDetail, goesOn: GoesOn): string[] {
   }
 }
 
+function restartFrom(id: string, key: string | null): string[] {
+  return key === null ? [] : [`foothold tasks restart ${id} --from ${shellWord(key)}`]
+}
+
 function restartOf(task: TaskDetail): string[] {
   const from = task.steps.find((step) => step.status !== 'completed') ?? task.steps[0]
-  return from === undefined
-    ? [`foothold tasks show ${task.id}`]
-    : [`foothold tasks restart ${task.id} --from ${shellWord(from.key)}`]
+  return from === undefined ? [`foothold tasks show ${task.id}`] : restartFrom(task.id, from.key)
 }

@@ -32,11 +32,18 @@ function pendingCause(task: TaskDetail, facts: TaskFacts): string {
   if (facts.liveWorkers === 0 && facts.pausedReleases.length > 0) {
     return `every live worker that has ${facts.handler} is of a paused release: ${facts.pausedReleases.join(', ')}${before}`
   }
-  if (facts.liveWorkers === 0) return `no live worker has the handler ${facts.handler}${before}`
+  if (facts.liveWorkers === 0) return `no live worker has the handler ${facts.handler}${knownText(facts)}${before}`
   if (facts.isSuspect) return `it has cost workers their life, so it runs only where nothing else runs${before}`
   const queue = facts.tasksBefore === 0 ? 'nothing stands before it' : `${facts.tasksBefore} stand before it`
   const slots = facts.freeSlots === 0 ? 'all slots are taken' : `${facts.freeSlots} slots are free`
   return `it is about to be claimed: ${workersText(facts.liveWorkers)} can run it, ${slots}, ${queue}${before}`
+}
+
+/** Who could run it, were it alive. */
+function knownText({ knownBy, now }: TaskFacts): string {
+  if (knownBy.length === 0) return '; none ever had'
+  const releases = knownBy.map(({ release, lastSeenAt }) => `${release} (last seen ${fromNow(lastSeenAt, now)})`)
+  return `; had by ${releases.join(', ')}`
 }
 
 function workersText(count: number): string {
@@ -81,6 +88,11 @@ function waitingCause(task: TaskDetail, facts: TaskFacts): string {
       const unused = facts.unconsumedSignals
       const came = unused.length === 0 ? 'none has come' : `unused so far: ${unused.join(', ')}`
       return `it waits for a signal in ${waitingSteps(task)}${wakes}; ${came}`
+    }
+    case 'code': {
+      const others =
+        facts.liveWorkers === 0 ? 'none is alive' : `${workersText(facts.liveWorkers)} of others will try it`
+      return `${task.error?.message ?? 'the code changed under it'} Refused by ${facts.refusedBy.join(', ')}; ${others}`
     }
     case 'person':
       return `nobody can know whether ${doubtful(task).join(', ')} happened: a person must look at the receiver and decide`

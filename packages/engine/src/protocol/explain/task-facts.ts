@@ -25,6 +25,10 @@ export interface TaskFacts {
   readonly liveWorkersInAll: number
   /** Pending tasks that a claim takes before this one; counted up to a bound. */
   readonly tasksBefore: number
+  /** Releases whose code has refused it. Of those that wait for other code, their workers are not among `liveWorkers`. */
+  readonly refusedBy: readonly string[]
+  /** Releases that have had the handler, the one seen last first; read where no live worker has it. */
+  readonly knownBy: readonly { readonly release: string; readonly lastSeenAt: Date }[]
   readonly unconsumedSignals: readonly string[]
   readonly steps: readonly StepFacts[]
   /** That hold this task: of its agent and of its tenant. */

@@ -32,9 +32,10 @@ export function wayOn(task: TaskDetail, facts: TaskFacts): Pick<Explanation, 'go
 
 function howItGoesOn(task: TaskDetail, facts: TaskFacts): GoesOn {
   switch (task.status) {
+    case 'waiting':
+      return task.waitingFor === 'code' && facts.liveWorkers === 0 ? 'in_vain' : 'by_itself'
     case 'pending':
     case 'processing':
-    case 'waiting':
       return 'by_itself'
     case 'completed':
     case 'cancelled':
