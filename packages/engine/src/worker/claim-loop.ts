@@ -17,7 +17,7 @@ const CLAIM_MAX = 100
 /** Every tenth claim goes by age alone, so that urgent work cannot starve the rest. */
 const OLDEST_EVERY = 10
 const SUSPECTS_EVERY_MS = 2_000
-/** What other releases have refused: as much of it as there are slots, this often. */
+/** How often for what other releases have refused; where there is more of it, in every second look and half of the slots. */
 const REFUSED_EVERY_MS = 2_000
 
 export interface ClaimLoop {
@@ -50,6 +50,8 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   let idleSinceMs = Date.now()
   let suspectsSeenAtMs = 0
   let refusedSeenAtMs = 0
+  let hasMoreRefused = false
+  let isRefusedTurn = false
   /** A suspect waits: claim nothing else, and when all is done, run it alone. */
   let isClearing = false
   /** It runs: whatever else were claimed now would share its fate. */
@@ -98,12 +100,19 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
       runsSuspect = (await claim(1, 'suspects')) > 0
       return runsSuspect
     }
-    if (Date.now() - refusedSeenAtMs > REFUSED_EVERY_MS && freeSlots() > 0) {
-      refusedSeenAtMs = Date.now()
-      await claim(Math.min(freeSlots(), CLAIM_MAX), 'refused')
-    }
+    await lookForRefused()
     const limit = Math.min(freeSlots(), CLAIM_MAX)
     return limit > 0 && (await claim(limit, 'pending')) === limit
+  }
+
+  /** A backlog of them must not hold up what is new, nor wait for ever behind it. */
+  async function lookForRefused(): Promise<void> {
+    isRefusedTurn = !isRefusedTurn
+    const isDue = Date.now() - refusedSeenAtMs > REFUSED_EVERY_MS || (hasMoreRefused && isRefusedTurn)
+    if (!isDue || freeSlots() === 0) return
+    refusedSeenAtMs = Date.now()
+    const limit = Math.min(Math.ceil(freeSlots() / 2), CLAIM_MAX)
+    hasMoreRefused = (await claim(limit, 'refused')) === limit
   }
 
   async function turn(): Promise<void> {

@@ -24,7 +24,7 @@ test.each([
     input: z.object({ text: z.string() }),
     async run(task, input) {
       const found = await task.step('найти', () => input.text.length)
-      await task.transaction('записать', (sql) => sql.query('select 1'))
+      await task.transaction('записать', async (sql) => (await sql.query('select 1 as one')).rows[0].one)
       await task.effect('послать', { request: found, keyWindowMs: 60_000, send: async () => ({ sent: true }) })
       await task.sleep('пауза', 50)
       const { yes } = await task.waitForSignal('согласие', go)
