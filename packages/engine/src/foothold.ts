@@ -4,6 +4,7 @@ import { jsonLogger, silentLogger } from './lifecycle/logger.ts'
 import { unlessAborted } from './lifecycle/unless-aborted.ts'
 import { startAlerts } from './maintenance/alert.ts'
 import { checkAlertChannels } from './maintenance/alert-channels.ts'
+import { startChildren } from './maintenance/children.ts'
 import { startPromoter } from './maintenance/promote.ts'
 import { pruneAll, startPruner } from './maintenance/prune.ts'
 import { startReaper } from './maintenance/reap.ts'
@@ -144,13 +145,14 @@ function startMaintenance(
   const promoter = startPromoter({ ...on, logger, onError })
   const scheduler = startScheduler({ ...on, logger, meter, onError })
   const pruner = startPruner({ ...on, days, logger, onError })
+  const children = startChildren({ db: on.db, onError })
   const alerting = startAlerts({ db: on.db, channels: alerts, logger, onError })
   return {
     expectWake: (wakeInMs) => promoter.expect(wakeInMs),
     pausesChanged: () => promoter.wake(),
     sweepNow: () => reaper.wake(),
     async stop() {
-      await Promise.all([reaper, promoter, scheduler, pruner, alerting].map((loop) => loop.stop()))
+      await Promise.all([reaper, promoter, children, scheduler, pruner, alerting].map((loop) => loop.stop()))
     },
   }
 }

@@ -15,6 +15,7 @@ export type {
   AlertRepeat,
   MessageRef,
 } from './protocol/alerts.ts'
+export type { Approval, ApprovalAnswer, ApprovalQuestion, OpenApproval } from './protocol/approvals.ts'
 export type { ErrorCode, ErrorDetails, FailureOptions } from './protocol/errors.ts'
 export {
   ERROR_CODES,
@@ -60,6 +61,8 @@ export type { CatchUp, Overlap, Schedule, ScheduleOptions } from './protocol/sch
 export type { InputOf, OutputOf, StandardSchema } from './protocol/standard-schema.ts'
 export type { Stored } from './protocol/stored.ts'
 export type {
+  ChildOptions,
+  ChildrenOptions,
   Effect,
   EffectContext,
   FindableEffect,
@@ -77,8 +80,10 @@ export type {
 } from './protocol/task-context.ts'
 export type {
   AttemptView,
+  ChildView,
   Page,
   Priority,
+  QuestionView,
   StepView,
   StoredError,
   TaskDetail,

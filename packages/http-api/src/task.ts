@@ -23,7 +23,7 @@ export const TaskSummary = z.object({
   attempt: z.int(),
   workerId: z.string().nullable(),
   lastReason: z.string().nullable(),
-  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `person`, `pause`, `code`. */
+  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `code`. */
   waitingFor: z.string().nullable(),
   wakeAt: instant.nullable(),
   /** What holds a task that has not ended: a pause of its agent or of its tenant. */
@@ -48,7 +48,7 @@ export type Usage = z.infer<typeof Usage>
 
 export const StepView = z.object({
   key: z.string(),
-  kind: z.enum(['step', 'transaction', 'effect', 'sleep', 'signal', 'run']),
+  kind: z.enum(['step', 'transaction', 'effect', 'sleep', 'signal', 'child', 'approval', 'run']),
   status: z.enum(['intent', 'waiting', 'failed', 'completed', 'unknown']),
   version: z.int(),
   tries: z.int(),
@@ -58,6 +58,10 @@ export const StepView = z.object({
   output: z.unknown().optional(),
   error: StoredError.nullable(),
   usage: Usage.nullable(),
+  /** The task that a step of the kind `child` started. */
+  child: z.object({ id: z.string(), agent: z.string(), status: TaskStatus }).nullable(),
+  /** What an `approval` asks. */
+  question: z.object({ title: z.string(), details: z.string().nullable(), expiresAt: instant.nullable() }).nullable(),
   startedAt: instant,
   finishedAt: instant.nullable(),
 })
@@ -80,7 +84,9 @@ export const TaskDetail = TaskSummary.extend({
   output: z.unknown().optional(),
   error: StoredError.nullable(),
   deadlineAt: instant.nullable(),
+  /** Whose child it is, under its step `parentKey`; without one, the dead letter that it is the follow-up of. */
   parentId: z.string().nullable(),
+  parentKey: z.string().nullable(),
   steps: z.array(StepView),
   attempts: z.array(AttemptView),
 })

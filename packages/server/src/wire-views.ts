@@ -44,6 +44,7 @@ export function wireDetail(task: TaskDetail): WireDetail {
     error: task.error,
     deadlineAt: instant(task.deadlineAt),
     parentId: task.parentId,
+    parentKey: task.parentKey,
     steps: task.steps.map(wireStep),
     attempts: task.attempts.map(wireAttempt),
   }
@@ -85,6 +86,8 @@ function wireStep(step: StepView): WireStep {
     output: toWireValue(step.output),
     error: step.error,
     usage: step.usage,
+    child: step.child,
+    question: step.question === null ? null : { ...step.question, expiresAt: instant(step.question.expiresAt) },
     startedAt: step.startedAt.toISOString(),
     finishedAt: instant(step.finishedAt),
   }

@@ -13,6 +13,8 @@ const STEP: StepView = {
   output: null,
   error: null,
   usage: null,
+  child: null,
+  question: null,
   startedAt: new Date(),
   finishedAt: new Date(),
 }

@@ -193,6 +193,8 @@ export function memoryFoothold(): MemoryFoothold {
       foothold.change(id, { status: 'pending' })
     },
     restart: () => Promise.reject(new Error('not used over HTTP')),
+    approve: () => Promise.reject(new Error('not used over HTTP')),
+    approvals: () => Promise.reject(new Error('not used over HTTP')),
     decide: () => Promise.reject(new Error('not used over HTTP')),
     tasks: async (filter: TaskFilter = {}): Promise<Page<TaskSummary>> => {
       called('tasks', filter)
@@ -317,6 +319,7 @@ function newDetail(agent: string, input: unknown, options: SubmitOptions): TaskD
     error: null,
     deadlineAt: options.deadlineAt ?? null,
     parentId: null,
+    parentKey: null,
     steps: [],
     attempts: [],
   }

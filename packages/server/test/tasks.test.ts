@@ -29,6 +29,8 @@ test('a task is shown with its steps and attempts, and every value in its docume
     },
     error: null,
     usage: { model: 'GigaChat-2', inputTokens: 10, outputTokens: 4 },
+    child: null,
+    question: null,
     startedAt: new Date('2027-01-02T03:04:05Z'),
     finishedAt: null,
   }

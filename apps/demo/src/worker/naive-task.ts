@@ -26,5 +26,8 @@ export function naiveTask(id: string, attempt: number): TaskContext {
     sleep: isAbsent,
     sleepUntil: isAbsent,
     waitForSignal: isAbsent,
+    approval: isAbsent,
+    child: isAbsent,
+    children: isAbsent,
   }
 }

@@ -46,5 +46,8 @@ export function observed(task: TaskContext, kept: 'stored' | 'in_memory', tell: 
     sleep: (key, forMs) => task.sleep(key, forMs),
     sleepUntil: (key, at) => task.sleepUntil(key, at),
     waitForSignal: task.waitForSignal.bind(task) as TaskContext['waitForSignal'],
+    approval: (key, question) => task.approval(key, question),
+    child: task.child.bind(task),
+    children: task.children.bind(task),
   }
 }

@@ -1,5 +1,7 @@
 import type { Command } from './command.ts'
 import { adopt } from './commands/adopt.ts'
+import { approvals } from './commands/approvals.ts'
+import { approve, reject } from './commands/approve.ts'
 import { deadLetters } from './commands/dead-letters.ts'
 import { decide } from './commands/decide.ts'
 import { demo } from './commands/demo.ts'
@@ -40,6 +42,9 @@ export const COMMANDS: readonly Command[] = [
   tasksCancel,
   tasksResume,
   tasksRestart,
+  approvals,
+  approve,
+  reject,
   decide,
   deadLetters,
   pause,

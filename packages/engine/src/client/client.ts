@@ -9,6 +9,7 @@ import type { Notifier } from '../store/notify.ts'
 import { readPauses } from '../store/pauses.ts'
 import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
 import { readSchedules, removeSchedule } from '../store/schedules.ts'
+import { approve, listApprovals } from './approvals.ts'
 import { createHandle, createResultHub } from './handle.ts'
 import { parseTaskId } from './new-id.ts'
 import { pause, unpause } from './pauses.ts'
@@ -37,7 +38,7 @@ export function createClient(dependencies: ClientDependencies): Client {
   const { db } = dependencies
   const results = createResultHub(db)
   const watches = createWatchHub(db)
-  const handles = { db, results, watches }
+  const handles = { ...dependencies, results, watches }
 
   const submit = async (agent: AgentRef | string, input: unknown, options = {}): Promise<TaskHandle<unknown>> =>
     createHandle(handles, await submitTask(dependencies, agent, input, options))
@@ -49,9 +50,11 @@ export function createClient(dependencies: ClientDependencies): Client {
     submit: submit as Client['submit'],
     handle: handle as Client['handle'],
     sendSignal: (id, signal, payload, options = {}) => sendSignal(dependencies, id, signal as never, payload, options),
-    cancel: (id, options = {}) => cancelTask(db, id, options),
+    cancel: (id, options = {}) => cancelTask(dependencies, id, options),
     resume: (id) => resumeTask(dependencies, id),
     restart: (id, options) => restartTask(dependencies, id, options),
+    approve: (id, key, answer) => approve(dependencies, id, key, answer),
+    approvals: (options = {}) => listApprovals(db, options),
     decide: (id, key, decision) => decideEffect(dependencies, id, key, decision),
     pause: (target, options = {}) => pause(db, target, options),
     unpause: (target) => unpause(db, target),

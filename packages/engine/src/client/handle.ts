@@ -3,6 +3,7 @@ import type { TaskHandle } from '../protocol/foothold.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { TaskState, TaskStatus } from '../protocol/views.ts'
 import type { Database } from '../store/database.ts'
+import type { Notifier } from '../store/notify.ts'
 import { readState, readStatuses } from '../store/read-tasks.ts'
 import { checkOptionNames, checkWholeNumber } from './arguments.ts'
 import { createLookHub, type LookHub } from './look-hub.ts'
@@ -31,12 +32,13 @@ export function createResultHub(db: Database): ResultHub {
 
 export interface HandleDependencies {
   readonly db: Database
+  readonly notifier: Notifier
   readonly results: ResultHub
   readonly watches: WatchHub
 }
 
 export function createHandle(
-  { db, results, watches }: HandleDependencies,
+  { db, notifier, results, watches }: HandleDependencies,
   { id, created }: Submitted,
 ): TaskHandle<unknown> {
   return {
@@ -45,7 +47,7 @@ export function createHandle(
     state: () => stateOf(db, id),
     result: (options = {}) => waitForResult({ db, results }, id, options),
     watch: (options = {}) => watchTask({ db, hub: watches }, id, options),
-    cancel: (options = {}) => cancelTask(db, id, options),
+    cancel: (options = {}) => cancelTask({ db, notifier }, id, options),
   }
 }
 
@@ -59,7 +61,7 @@ async function stateOf(db: Database, taskId: string): Promise<TaskState<unknown>
 type ResultOptions = NonNullable<Parameters<TaskHandle<unknown>['result']>[0]>
 
 async function waitForResult(
-  { db, results }: Omit<HandleDependencies, 'watches'>,
+  { db, results }: Pick<HandleDependencies, 'db' | 'results'>,
   taskId: string,
   options: ResultOptions,
 ): Promise<unknown> {

@@ -3,6 +3,7 @@ import { FootholdError } from '../protocol/errors.ts'
 import type { CancelAnswer, Decision, RestartReport } from '../protocol/foothold.ts'
 import { checkKey } from '../protocol/names.ts'
 import type { TaskId } from '../protocol/task-context.ts'
+import { cancelChildren, tellParents } from '../store/children.ts'
 import type { Database } from '../store/database.ts'
 import type { Notifier } from '../store/notify.ts'
 import * as store from '../store/steer.ts'
@@ -20,7 +21,7 @@ interface Dependencies {
 }
 
 export async function cancelTask(
-  db: Database,
+  { db, notifier }: Dependencies,
   taskId: string,
   options: { readonly reason?: string | undefined },
 ): Promise<CancelAnswer> {
@@ -30,10 +31,22 @@ export async function cancelTask(
   const id = requireId(taskId)
   const answer = await store.requestCancel(db, id, cleanMessage(reason, REASON_CHARACTERS_MAX))
   if (answer !== null) {
+    await tellKin({ db, notifier }, id)
     return { outcome: answer.status === 'processing' ? 'requested' : 'cancelled', status: answer.status }
   }
   const { status } = await requireStanding(db, id)
   return { outcome: 'already_ended', status: status === 'cancelled' ? 'cancelled' : 'completed' }
+}
+
+/** At once; where this is cut short, any worker does it within a second. */
+async function tellKin({ db, notifier }: Dependencies, id: TaskId): Promise<void> {
+  try {
+    const { handlers } = await tellParents(db, id, { doing: 'waking a parent', patienceMs: 0 })
+    for (const handler of handlers) notifier.notify(handler)
+    await cancelChildren(db, id)
+  } catch {
+    // The answer is about the task itself, and that has been done.
+  }
 }
 
 export async function resumeTask({ db, notifier }: Dependencies, taskId: string): Promise<void> {

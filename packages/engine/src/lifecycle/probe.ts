@@ -12,6 +12,7 @@ export type ProbePoint =
   | 'effect.stored'
   | 'transaction.ran'
   | 'transaction.committed'
+  | 'child.started'
   | 'park.before'
   | 'complete.before'
   | 'complete.after'

@@ -37,9 +37,14 @@ const MESSAGES = {
     `Task ${d.taskId} is ${d.status}; ${d.wanted}.`,
   STEP_NOT_FOUND: (d: { readonly taskId: string; readonly key: string; readonly known: readonly string[] }): string =>
     `Task ${d.taskId} has no step ${JSON.stringify(d.key)}. Its steps: ${d.known.join(', ') || 'none'}.`,
-  TASK_DEAD_LETTER: (d: { readonly taskId: string; readonly reason: string; readonly message: string }): string =>
-    `Task ${d.taskId} is a dead letter (${d.reason}): ${d.message}`,
-  TASK_CANCELLED: (d: { readonly taskId: string; readonly reason: string }): string =>
+  TASK_DEAD_LETTER: (d: {
+    readonly taskId: string
+    readonly reason: string
+    readonly message: string
+    /** Of a child: the step that waited for it. */
+    readonly key?: string
+  }): string => `Task ${d.taskId} is a dead letter (${d.reason}): ${d.message}`,
+  TASK_CANCELLED: (d: { readonly taskId: string; readonly reason: string; readonly key?: string }): string =>
     `Task ${d.taskId} was cancelled: ${d.reason}`,
   RESULT_TIMEOUT: (d: { readonly taskId: string; readonly timeoutMs: number }): string =>
     `Task ${d.taskId} did not end within ${d.timeoutMs} ms; it goes on.`,

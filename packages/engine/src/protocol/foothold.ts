@@ -1,5 +1,6 @@
 import type { Agent, AgentRef, Signal } from './agent.ts'
 import type { AlertChannel } from './alerts.ts'
+import type { ApprovalAnswer, OpenApproval } from './approvals.ts'
 import type { Explanation } from './explain/explanation.ts'
 import type { Pause, PauseAnswer, PauseTarget } from './pauses.ts'
 import type { PruneReport, Retention } from './retention.ts'
@@ -134,6 +135,10 @@ export interface Foothold {
   /** Begins again from a step: its result and those of all later steps are forgotten, effects included. */
   restart(id: TaskId, options: { readonly from: string }): Promise<RestartReport>
   decide(id: TaskId, key: string, decision: Decision): Promise<void>
+  /** Answers `task.approval`. The first answer stands: a different one is refused (TASK_STATE_CONFLICT) and told what stands. */
+  approve(id: TaskId, key: string, answer: ApprovalAnswer): Promise<void>
+  /** Questions that nobody has answered, of the oldest tasks first. `limit`: 1 to 1,000, default 100. */
+  approvals(options?: { readonly limit?: number | undefined }): Promise<readonly OpenApproval[]>
   /**
    * Nothing of it is claimed any more, by any worker, and what runs is handed over after its current step; until
    * `unpause`, whatever restarts. Submitting goes on. Paused already, the first pause stands.

@@ -13,6 +13,7 @@ export const REASONS = [
   'deadline',
   'budget',
   'step_failed',
+  'child_failed',
   'code_changed',
   'input_invalid',
   'effect_unknown',

@@ -1,5 +1,7 @@
-import type { Signal } from './agent.ts'
+import type { AgentRef, Signal } from './agent.ts'
+import type { Approval, ApprovalQuestion } from './approvals.ts'
 import type { Stored } from './stored.ts'
+import type { Priority } from './views.ts'
 
 declare const brand: unique symbol
 /** A task's id: a UUID, version 7, in lower case. */
@@ -99,6 +101,17 @@ export interface Queryable {
   ): Promise<{ readonly rows: any[]; readonly rowCount: number | null }>
 }
 
+/** Both default to the parent's own. */
+export interface ChildOptions {
+  readonly priority?: Priority | undefined
+  readonly tenant?: string | undefined
+}
+
+export interface ChildrenOptions extends ChildOptions {
+  /** 1 to 1,000. */
+  readonly atOnce: number
+}
+
 /** What an agent's function is given. Every method that stores something takes a key, unique in the task, first. */
 export interface TaskContext {
   readonly id: TaskId
@@ -136,4 +149,28 @@ export interface TaskContext {
     signal: Signal<Payload>,
     options: { readonly timeoutMs: number },
   ): Promise<Payload | null>
+
+  /** Asks a person, without holding a slot; answered by `foothold.approve` or on the command line. */
+  approval(key: string, question: ApprovalQuestion): Promise<Approval>
+
+  /**
+   * Starts a child task, one per key whatever restarts, and waits for its output without holding a slot. Throws
+   * TASK_DEAD_LETTER or TASK_CANCELLED with the child's id when it ended so, the same in every replay.
+   */
+  child<Input, Output>(
+    key: string,
+    agent: AgentRef<string, Input, Output>,
+    input: NoInfer<Input>,
+    options?: ChildOptions,
+  ): Promise<Output>
+  /**
+   * One child for each input, under the keys `key:0`, `key:1` and so on, never more than `atOnce` under way. Waits for all
+   * of them, then gives their outputs in the order of the inputs, or throws what the first of them that failed did.
+   */
+  children<Input, Output>(
+    key: string,
+    agent: AgentRef<string, Input, Output>,
+    inputs: readonly NoInfer<Input>[],
+    options: ChildrenOptions,
+  ): Promise<Output[]>
 }

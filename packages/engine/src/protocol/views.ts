@@ -29,7 +29,7 @@ export interface TaskSummary {
   readonly attempt: number
   readonly workerId: string | null
   readonly lastReason: string | null
-  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `person`, `pause`, `code`. */
+  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `code`. */
   readonly waitingFor: string | null
   readonly wakeAt: Date | null
   /** What holds a task that has not ended: a pause of its agent or of its tenant. */
@@ -45,7 +45,7 @@ export interface TaskSummary {
 
 export interface StepView {
   readonly key: string
-  readonly kind: 'step' | 'transaction' | 'effect' | 'sleep' | 'signal' | 'run'
+  readonly kind: 'step' | 'transaction' | 'effect' | 'sleep' | 'signal' | 'child' | 'approval' | 'run'
   readonly status: 'intent' | 'waiting' | 'failed' | 'completed' | 'unknown'
   readonly version: number
   readonly tries: number
@@ -54,8 +54,25 @@ export interface StepView {
   readonly output: unknown
   readonly error: StoredError | null
   readonly usage: Usage | null
+  /** The task that a step of the kind `child` started; null when it has been deleted. */
+  readonly child: ChildView | null
+  /** What an `approval` asks. */
+  readonly question: QuestionView | null
   readonly startedAt: Date
   readonly finishedAt: Date | null
+}
+
+export interface ChildView {
+  readonly id: TaskId
+  readonly agent: string
+  readonly status: TaskStatus
+}
+
+export interface QuestionView {
+  readonly title: string
+  readonly details: string | null
+  /** Null: it waits for ever, or has its answer. */
+  readonly expiresAt: Date | null
 }
 
 export interface AttemptView {
@@ -74,7 +91,9 @@ export interface TaskDetail extends TaskSummary {
   readonly output: unknown
   readonly error: StoredError | null
   readonly deadlineAt: Date | null
+  /** Whose child it is, under its step `parentKey`; without one, the dead letter that it is the follow-up of. */
   readonly parentId: TaskId | null
+  readonly parentKey: string | null
   readonly steps: readonly StepView[]
   readonly attempts: readonly AttemptView[]
 }

@@ -118,6 +118,7 @@ export interface LoadedTask {
   readonly isInputStable: boolean
   /** Differs from its handler's where the code of another version has gone on with it. */
   readonly begunVersion: number | null
+  readonly isChild: boolean
   readonly input: string
   /** What interrupted the attempt before this one, and how long ago at the claim; null where it ended by itself. */
   readonly recovery: { readonly cause: 'handed_over' | 'orphaned'; readonly seconds: number } | null
@@ -139,11 +140,21 @@ export interface LoadedStep {
   readonly request: string | null
   /** Null also where it is stored but large: read when its step is reached. */
   readonly output: string | null
-  readonly error: { readonly code: string; readonly message: string; readonly reason: string } | null
+  readonly error: StepError | null
+  readonly childId: string | null
+  readonly isChildOver: boolean
   /** Milliseconds from now; 0 when due, null when it waits for nothing. */
   readonly dueInMs: number | null
   readonly doubtInMs: number | null
   readonly ageMs: number
+}
+
+export interface StepError {
+  readonly code: string
+  readonly message: string
+  readonly reason: string
+  /** Of a child that did not complete: what its error is made of again. */
+  readonly details?: unknown
 }
 
 export interface LoadedSignal {
@@ -161,12 +172,15 @@ const inMs = (column: string): string =>
 const LARGE_BYTES = 256 * 1024
 /** The stored size first, for which nothing is unpacked; what compresses well is then measured as it will travel. */
 const IS_LARGE = `case when pg_column_size(s.output) > ${LARGE_BYTES} then true else octet_length(s.output::text) > ${LARGE_BYTES} end`
+/** The child of a step that waits for it has ended, or is gone: nobody will wake the step again. */
+export const IS_CHILD_OVER = `(s.kind = 'child' and s.status <> 'completed' and not exists (
+    select 1 from foothold.tasks c where c.id = s.child_id and c.status in ('pending', 'processing', 'waiting')))`
 
 /** One step as JSON; the payload columns travel as text, so that only our codec reads them. */
 const stepAsJson = (request: string, output: string): string => `json_build_object(
   'key', s.key, 'kind', s.kind, 'version', s.version, 'status', s.status, 'tries', s.tries, 'retryable', s.retryable,
   'attempt', s.attempt, 'workerId', s.worker_id, 'idempotencyKey', s.idempotency_key, 'refusals', s.refusals,
-  'request', ${request}, 'output', ${output}, 'error', s.error,
+  'request', ${request}, 'output', ${output}, 'error', s.error, 'childId', s.child_id, 'isChildOver', ${IS_CHILD_OVER},
   'dueInMs', ${inMs('s.due_at')}, 'doubtInMs', ${inMs('s.doubt_until')},
   'ageMs', greatest(0, extract(epoch from foothold.clock() - s.started_at) * 1000)::float8)`
 
@@ -199,7 +213,7 @@ export async function loadTasks(
     `select t.id, t.agent, t.handler, t.attempt, t.tenant, t.tick_at as "tickAt", t.wake_seq as "wakeSeq",
             t.cancel_requested_at is not null as "isCancelRequested",
             ${inMs('t.deadline_at')} as "deadlineInMs", t.input_checked as "isInputChecked",
-            t.input_stable as "isInputStable", t.begun_version as "begunVersion", p.input::text as input,
+            t.input_stable as "isInputStable", t.begun_version as "begunVersion", t.parent_key is not null as "isChild", p.input::text as input,
             ${RECOVERY} as recovery,
             coalesce((select json_agg(${CLAIMED_STEP_AS_JSON}) from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
             coalesce((select json_agg(json_build_object('id', g.id::text, 'name', g.name, 'payload', g.payload::text) order by g.id)

@@ -58,9 +58,26 @@ export const INVARIANTS: readonly Invariant[] = [
         when t.waiting_for = 'person' then not exists (
           select 1 from foothold.agent_steps s
           where s.task_id = t.id and s.kind = 'effect' and s.status in ('unknown', 'intent'))
+        when t.waiting_for in ('child', 'approval') then not exists (
+          select 1 from foothold.agent_steps s where s.task_id = t.id and s.kind = t.waiting_for and s.status = 'waiting')
         when t.waiting_for = 'signal' then not exists (
           select 1 from foothold.agent_steps s where s.task_id = t.id and s.kind = 'signal' and s.status = 'waiting')
         else true end`,
+  },
+  {
+    name: 'children',
+    holds: 'every parent is told of the ends of its children, and what a cancelled one started is cancelled too',
+    level: 'error',
+    cure: 'Some worker must be alive to tell them: foothold workers',
+    violations: `
+      select c.parent_id as id from foothold.children c join foothold.tasks t on t.id = c.child_id
+        left join foothold.tasks p on p.id = c.parent_id
+      where t.finished_at < foothold.clock() - ${LATE}
+        or t.status <> 'completed' and p.status = 'cancelled' and p.finished_at < foothold.clock() - ${LATE} and t.cancel_requested_at is null
+      union all
+      select t.parent_id from ${RECENT} t
+      where t.parent_key is not null and t.status in ('pending', 'processing', 'waiting')
+        and not exists (select 1 from foothold.children c where c.child_id = t.id)`,
   },
   {
     name: 'claims',

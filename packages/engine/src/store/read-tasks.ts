@@ -47,6 +47,7 @@ export async function readTasks(db: Database, query: TaskQuery): Promise<readonl
 interface DetailRow extends TaskRow {
   readonly deadlineAt: Date | string | null
   readonly parentId: string | null
+  readonly parentKey: string | null
   readonly input: string
   readonly output: string | null
   readonly error: string | null
@@ -57,7 +58,7 @@ interface DetailRow extends TaskRow {
 /** One statement, one snapshot: a completed task is never shown with the steps of a moment before. */
 export async function readTask(db: Database, id: string): Promise<TaskDetail | null> {
   const rows = await db.run<DetailRow>(
-    `select ${TASK_COLUMNS}, t.deadline_at as "deadlineAt", t.parent_id as "parentId",
+    `select ${TASK_COLUMNS}, t.deadline_at as "deadlineAt", t.parent_id as "parentId", t.parent_key as "parentKey",
        p.input::text as input, p.output::text as output, p.error::text as error,
        coalesce((select json_agg(${STEP_ROW_AS_JSON} order by s.started_at, s.key)
                  from foothold.agent_steps s where s.task_id = t.id), '[]') as steps,
@@ -77,6 +78,7 @@ export async function readTask(db: Database, id: string): Promise<TaskDetail | n
     error: storedErrorOf(row.error),
     deadlineAt: dateOrNull(row.deadlineAt),
     parentId: row.parentId as TaskId | null,
+    parentKey: row.parentKey,
     steps: row.steps.map(stepOf),
     attempts: row.attempts.map(attemptOf),
   }

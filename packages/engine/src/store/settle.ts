@@ -100,7 +100,7 @@ export async function handOverTask(
 export interface Wait {
   /** What came in for the task since this number was read forbids the wait. */
   readonly wakeSeqSeen: number
-  readonly waitingFor: 'retry' | 'sleep' | 'signal' | 'person'
+  readonly waitingFor: 'retry' | 'sleep' | 'signal' | 'person' | 'approval' | 'child'
   /** Null: until something comes in. */
   readonly wakeInMs: number | null
   /** Why the attempt could not go on; null for a plain wait. */

@@ -15,18 +15,22 @@ export interface SignalAnswer {
 }
 
 /**
+ * Decided on the locked row itself. A task that waits for its start, or for other code, stays: nothing that comes in is a
+ * reason to run before the time that was asked for, nor to be refused once more.
+ */
+export const WAKE = `wake_seq = wake_seq + 1,
+         status = case when status = 'waiting' and coalesce(waiting_for not in ('start', 'code'), true) then 'pending' else status end,
+         wake_at = case when waiting_for in ('start', 'code') then wake_at end,
+         waiting_for = case when waiting_for in ('start', 'code') then waiting_for end`
+
+/**
  * SIGNAL: the task's row first, the signal from it. A worker that is about to wait either sees the signal or fails on
- * wake_seq. A task that waits for its start, or for other code, stays: a signal is no reason to run
- * before the time that was asked for, nor to be refused once more.
- * Null: there is no task, or it has ended.
+ * wake_seq. Null: there is no task, or it has ended.
  */
 export async function storeSignal(db: Database, signal: SignalInsert): Promise<SignalAnswer | null> {
   const rows = await db.run<SignalAnswer>(
     `with t as (
-       update foothold.tasks set wake_seq = wake_seq + 1,
-         status = case when status = 'waiting' and coalesce(waiting_for not in ('start', 'code'), true) then 'pending' else status end,
-         wake_at = case when waiting_for in ('start', 'code') then wake_at end,
-         waiting_for = case when waiting_for in ('start', 'code') then waiting_for end
+       update foothold.tasks set ${WAKE}
        where id = $1 and status in ('pending', 'processing', 'waiting', 'dead_letter')
        returning id, handler, status),
      s as (

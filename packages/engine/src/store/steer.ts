@@ -54,6 +54,12 @@ const BACK_TO_PENDING = `
   deadline_at = case when deadline_ms is null then deadline_at end,
   wake_at = null, waiting_for = null, refused_by = null, finished_at = null, cancel_requested_at = null, cancel_reason = null`
 
+/** A child that goes on has an end to be told of again. */
+const BACK_AMONG_CHILDREN = `
+     o as (
+       insert into foothold.children (child_id, parent_id)
+       select t.id, t.parent_id from t where t.parent_key is not null on conflict do nothing)`
+
 const FRESH_STEP = `tries = 0, retryable = true, due_at = null`
 
 /** What waits for other code stands as still as a dead letter, and takes the same commands. */
@@ -68,9 +74,9 @@ export async function resumeTask(
   const rows = await db.run<{ handler: string }>(
     `with t as (
        update foothold.tasks set ${BACK_TO_PENDING}
-       where id = $1 and (status = 'dead_letter' or ${IS_REFUSED}) and attempt = $2 returning id, handler),
+       where id = $1 and (status = 'dead_letter' or ${IS_REFUSED}) and attempt = $2 returning id, handler, parent_id, parent_key),
      s as (update foothold.agent_steps s set ${FRESH_STEP} from t where s.task_id = t.id and s.status = 'failed'),
-     p as (update foothold.task_payloads p set error = null from t where p.task_id = t.id)
+     p as (update foothold.task_payloads p set error = null from t where p.task_id = t.id),${BACK_AMONG_CHILDREN}
      select handler from t`,
     [id, attemptSeen],
     { doing: 'resuming a task' },
@@ -116,14 +122,14 @@ export async function restartTask(
   const rows = await db.run<{ handler: string }>(
     `with t as (
        update foothold.tasks set ${BACK_TO_PENDING}, ${UNPINNED}
-       where id = $1 and (status in ('dead_letter', 'completed', 'cancelled') or ${IS_REFUSED}) and attempt = $2 returning id, handler),
+       where id = $1 and (status in ('dead_letter', 'completed', 'cancelled') or ${IS_REFUSED}) and attempt = $2 returning id, handler, parent_id, parent_key),
      d as (delete from foothold.agent_steps s using t where s.task_id = t.id and s.key = any($3::text[])),
      s as (
        update foothold.agent_steps s set ${FRESH_STEP} from t
        where s.task_id = t.id and s.status = 'failed' and s.key <> all($3::text[])),
      g as (update foothold.signals g set consumed_by = null from t where g.task_id = t.id and g.consumed_by = any($3::text[])),
      c as (delete from foothold.stream_chunks c using t where c.task_id = t.id and c.key = any($3::text[])),
-     p as (update foothold.task_payloads p set output = null, error = null from t where p.task_id = t.id)
+     p as (update foothold.task_payloads p set output = null, error = null from t where p.task_id = t.id),${BACK_AMONG_CHILDREN}
      select handler from t`,
     [id, attemptSeen, forgotten],
     { doing: 'restarting a task' },

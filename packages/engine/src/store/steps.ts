@@ -1,4 +1,5 @@
-import { type LoadedSignal, type LoadedStep, STEP_AS_JSON } from './claim.ts'
+import type { StepView } from '../protocol/views.ts'
+import { IS_CHILD_OVER, type LoadedSignal, type LoadedStep, STEP_AS_JSON } from './claim.ts'
 import type { Database, RunOptions } from './database.ts'
 
 /**
@@ -13,9 +14,9 @@ export interface StepWrite {
   readonly taskId: string
   readonly attempt: number
   readonly key: string
-  readonly kind: 'step' | 'transaction' | 'effect' | 'sleep' | 'signal' | 'run'
+  readonly kind: StepView['kind']
   readonly version: number
-  readonly status: 'completed' | 'failed' | 'unknown' | 'intent'
+  readonly status: StepView['status']
   readonly tries: number
   readonly retryable: boolean
   readonly refusals: number
@@ -120,7 +121,8 @@ export interface Fence {
   readonly workerId: string
 }
 
-const FENCE = `t.id = $1 and t.attempt = $2 and t.worker_id = $3 and t.status = 'processing'`
+/** Of a statement that names the task `t` and has the fence as its first three values. */
+export const FENCE = `t.id = $1 and t.attempt = $2 and t.worker_id = $3 and t.status = 'processing'`
 
 export interface IntentWrite {
   readonly key: string
@@ -233,6 +235,8 @@ export interface Wakes {
   readonly wakeSeq: number
   readonly isCancelRequested: boolean
   readonly signals: readonly LoadedSignal[]
+  /** Keys of steps that others have settled: their child has ended, a person has answered. */
+  readonly settled: readonly string[]
 }
 
 /** What came in for a task that wanted to wait; null when the attempt is no longer ours. */
@@ -240,7 +244,9 @@ export async function readWakes(db: Database, fence: Fence, options: RunOptions)
   const rows = await db.run<Wakes>(
     `select t.wake_seq as "wakeSeq", t.cancel_requested_at is not null as "isCancelRequested",
             coalesce((select json_agg(json_build_object('id', g.id::text, 'name', g.name, 'payload', g.payload::text) order by g.id)
-                      from foothold.signals g where g.task_id = t.id and g.consumed_by is null), '[]') as signals
+                      from foothold.signals g where g.task_id = t.id and g.consumed_by is null), '[]') as signals,
+            array(select s.key from foothold.agent_steps s
+                  where s.task_id = t.id and (s.kind = 'approval' and s.status = 'completed' or ${IS_CHILD_OVER})) as settled
      from foothold.tasks t where ${FENCE}`,
     [fence.taskId, fence.attempt, fence.workerId],
     options,

@@ -2,7 +2,9 @@ import { decode } from '../protocol/codec.ts'
 import type { TaskId, Usage } from '../protocol/task-context.ts'
 import {
   type AttemptView,
+  type ChildView,
   PRIORITIES,
+  type QuestionView,
   type StepView,
   type StoredError,
   type TaskStatus,
@@ -84,6 +86,9 @@ export interface StepRow
   readonly output: string | null
   readonly error: string | null
   readonly usage: string | null
+  readonly child: ChildView | null
+  readonly question: string | null
+  readonly dueAt: Time | null
   readonly startedAt: Time
   readonly finishedAt: Time | null
 }
@@ -92,6 +97,9 @@ export interface StepRow
 export const STEP_ROW_AS_JSON = `json_build_object(
   'key', s.key, 'kind', s.kind, 'status', s.status, 'version', s.version, 'tries', s.tries, 'attempt', s.attempt,
   'workerId', s.worker_id, 'output', s.output::text, 'error', s.error::text, 'usage', s.usage::text,
+  'child', case when s.kind = 'child' then
+    (select json_build_object('id', c.id, 'agent', c.agent, 'status', c.status) from foothold.tasks c where c.id = s.child_id) end,
+  'question', case when s.kind = 'approval' then s.request::text end, 'dueAt', s.due_at,
   'startedAt', s.started_at, 'finishedAt', s.finished_at)`
 
 export function stepOf(row: StepRow): StepView {
@@ -106,9 +114,16 @@ export function stepOf(row: StepRow): StepView {
     output: decodeOrNull(row.output),
     error: storedErrorOf(row.error),
     usage: decodeOrNull(row.usage) as Usage | null,
+    child: row.child,
+    question: questionOf(row),
     startedAt: new Date(row.startedAt),
     finishedAt: dateOrNull(row.finishedAt),
   }
+}
+
+function questionOf({ question, dueAt }: StepRow): QuestionView | null {
+  if (question === null) return null
+  return { ...(decode(question) as Pick<QuestionView, 'title' | 'details'>), expiresAt: dateOrNull(dueAt) }
 }
 
 export interface AttemptRow extends Omit<AttemptView, 'startedAt' | 'endedAt'> {

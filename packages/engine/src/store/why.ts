@@ -92,7 +92,7 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
             join foothold.attempts a on a.task_id = n.id and a.attempt = n.attempt join foothold.workers w on w.id = a.worker_id
           where n.agent = t.agent and n.status = 'completed' group by w.release) r), '[]') as successes,
        (select json_build_object('id', f.id, 'status', f.status) from foothold.tasks f
-        where f.parent_id = t.id order by f.id desc limit 1) as "followUp"
+        where f.parent_id = t.id and f.parent_key is null order by f.id desc limit 1) as "followUp"
      from foothold.tasks t where t.id = $1`,
     [id],
     { doing: 'asking why a task stands where it stands' },

@@ -4,7 +4,7 @@ import type { Wait } from '../store/settle.ts'
 /** A branch of the agent's function that cannot go on now. */
 export interface Branch {
   readonly key: string
-  readonly kind: 'retry' | 'sleep' | 'signal' | 'person' | 'drain'
+  readonly kind: 'retry' | 'sleep' | 'signal' | 'person' | 'approval' | 'child' | 'drain'
   /** On the process's monotonic clock; null: until something comes in. */
   readonly dueAtMs: number | null
   readonly reason: Reason | null
@@ -22,7 +22,7 @@ export function waitOf(
   const person = branches.find((branch) => branch.kind === 'person')
   return {
     wakeSeqSeen: standing.wakeSeq,
-    waitingFor: failed !== undefined ? 'retry' : person !== undefined ? 'person' : waitKind(branches),
+    waitingFor: failed !== undefined ? 'retry' : waitKind(branches),
     wakeInMs: dueAts.length === 0 ? null : Math.max(0, Math.min(...dueAts) - standing.nowMs),
     reason: failed?.reason ?? person?.reason ?? null,
     detail: failed?.detail ?? person?.detail ?? null,
@@ -35,8 +35,11 @@ export function waitOf(
   }
 }
 
-function waitKind(branches: readonly Branch[]): 'sleep' | 'signal' {
-  return branches.some((branch) => branch.kind === 'signal') ? 'signal' : 'sleep'
+/** What is shown where branches wait for several things: first what somebody has to do. */
+const WAIT_KINDS = ['person', 'approval', 'signal', 'child'] as const
+
+function waitKind(branches: readonly Branch[]): Wait['waitingFor'] {
+  return WAIT_KINDS.find((kind) => branches.some((branch) => branch.kind === kind)) ?? 'sleep'
 }
 
 function isStoredWait(branch: Branch): branch is Branch & { readonly kind: 'sleep' | 'signal' } {

@@ -1,7 +1,10 @@
-import type { Signal } from '../protocol/agent.ts'
+import type { AgentRef, Signal } from '../protocol/agent.ts'
+import type { ApprovalQuestion } from '../protocol/approvals.ts'
 import { FootholdError } from '../protocol/errors.ts'
 import { checkKey } from '../protocol/names.ts'
 import type {
+  ChildOptions,
+  ChildrenOptions,
   Effect,
   Queryable,
   StepContext,
@@ -10,7 +13,10 @@ import type {
   TaskContext,
   TaskId,
 } from '../protocol/task-context.ts'
+import { PRIORITIES } from '../protocol/views.ts'
 import type { Database } from '../store/database.ts'
+import { runApproval } from './approval.ts'
+import { runChild, runChildren } from './children.ts'
 import { runEffect } from './effect-runner.ts'
 import type { Execution } from './execution.ts'
 import { runStep } from './step-runner.ts'
@@ -79,6 +85,27 @@ export function createTaskContext(
         checkKey('step key', key)
         if (options !== undefined) checkDuration(`waitForSignal ${key}.timeoutMs`, options.timeoutMs)
         return runWaitForSignal(execution, key, signal.name, options?.timeoutMs ?? null)
+      },
+    ),
+    approval: entry(execution, async (key: string, question: ApprovalQuestion) => {
+      checkKey('step key', key)
+      checkQuestion(`approval ${key}`, question)
+      return runApproval(execution, key, question)
+    }),
+    child: entry(
+      execution,
+      async (key: string, agent: AgentRef<string, never>, input: unknown, options: ChildOptions = {}) => {
+        checkKey('step key', key)
+        checkChildOptions(`child ${key}`, options)
+        return runChild(execution, key, agent, input, options)
+      },
+    ),
+    children: entry(
+      execution,
+      async (key: string, agent: AgentRef<string, never>, inputs: readonly unknown[], options: ChildrenOptions) => {
+        checkKey('step key', key)
+        checkChildren(key, inputs, options)
+        return runChildren(execution, key, agent, inputs, options)
       },
     ),
   } satisfies Record<keyof TaskContext, unknown>
@@ -169,4 +196,53 @@ function checkEffect(key: string, effect: Effect<unknown, unknown> | StoppingEff
   }
   if (effect.keyWindowMs !== undefined) checkDuration(`${field}.keyWindowMs`, effect.keyWindowMs)
   if ('findLagMs' in effect) checkDuration(`${field}.findLagMs`, effect.findLagMs)
+}
+
+function checkChildOptions(field: string, { priority, tenant }: ChildOptions): void {
+  if (tenant !== undefined) checkKey(`${field}.tenant`, tenant)
+  if (priority === undefined || PRIORITIES.includes(priority)) return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field: `${field}.priority`,
+    problem: `${String(priority)} is none of ${PRIORITIES.join(', ')}`,
+  })
+}
+
+/** All of them are steps of one task, and read at each of its attempts. */
+const CHILDREN_MAX = 10_000
+const AT_ONCE_MAX = 1_000
+
+function checkChildren(key: string, inputs: readonly unknown[], options: ChildrenOptions): void {
+  checkChildOptions(`children ${key}`, options)
+  if (!Array.isArray(inputs) || inputs.length > CHILDREN_MAX) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field: `children ${key}.inputs`,
+      problem: Array.isArray(inputs)
+        ? `it has ${inputs.length} entries, the limit is ${CHILDREN_MAX}`
+        : 'it is no array',
+      cure: 'Give each child a part of them, and let it have children of its own.',
+    })
+  }
+  const { atOnce } = options
+  if (Number.isInteger(atOnce) && atOnce >= 1 && atOnce <= AT_ONCE_MAX) return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field: `children ${key}.atOnce`,
+    problem: `${String(atOnce)} is not a whole number from 1 to ${AT_ONCE_MAX}`,
+  })
+}
+
+const TITLE_CHARACTERS_MAX = 200
+const DETAILS_CHARACTERS_MAX = 10_000
+
+function checkQuestion(field: string, { title, details, timeoutMs }: ApprovalQuestion): void {
+  checkLength(`${field}.title`, title, TITLE_CHARACTERS_MAX)
+  if (details !== undefined) checkLength(`${field}.details`, details, DETAILS_CHARACTERS_MAX)
+  if (timeoutMs !== undefined) checkDuration(`${field}.timeoutMs`, timeoutMs)
+}
+
+function checkLength(field: string, text: unknown, charactersMax: number): void {
+  if (typeof text === 'string' && text.length > 0 && text.length <= charactersMax) return
+  throw new FootholdError('INVALID_ARGUMENT', {
+    field,
+    problem: typeof text === 'string' ? `it has ${text.length} characters, not 1 to ${charactersMax}` : 'it is no text',
+  })
 }

@@ -212,6 +212,8 @@ class EffectRunner {
       request: this.#request,
       output: null,
       error: null,
+      childId: null,
+      isChildOver: false,
       dueInMs: null,
       doubtInMs: this.#doubtForMs,
       ageMs: 0,

@@ -10,6 +10,7 @@ import type { Reason } from '../protocol/reasons.ts'
 import type { RetryPolicy, TaskContext } from '../protocol/task-context.ts'
 import type { LoadedSignal, LoadedStep, LoadedTask } from '../store/claim.ts'
 import type { Database, RunOptions } from '../store/database.ts'
+import type { Notifier } from '../store/notify.ts'
 import { parkTask, pinTask } from '../store/settle.ts'
 import { isDataFailure, sqlState } from '../store/sqlstate.ts'
 import { type Fence, readStep, readWakes, type StepWrite } from '../store/steps.ts'
@@ -17,6 +18,7 @@ import { type Branch, waitOf } from './branches.ts'
 import { callPlace, placeOf } from './call-place.ts'
 import type { ChunkWriter } from './chunk-writer.ts'
 import type { Journal, StoreAnswer } from './journal.ts'
+import { tellKin } from './kin.ts'
 import type { Lease } from './lease.ts'
 import { RUN_KEY, type Settled, Settlement, type Standing } from './settlement.ts'
 
@@ -70,6 +72,7 @@ export interface ExecutionServices {
   readonly clock: Clock
   readonly logger: Logger
   readonly meter: Meter
+  readonly notifier: Notifier
   readonly random: () => number
   /** A wait of this length was written: whoever promotes should look by then. */
   readonly onParked: (wakeInMs: number | null) => void
@@ -166,7 +169,9 @@ export class Execution {
       if (this.task.isCancelRequested) this.stop('cancelled')
       else if (this.task.deadlineInMs !== null && this.task.deadlineInMs <= 0) this.stop('deadline')
       else this.#start(context)
-      return await this.#settle(await this.#ended)
+      const settled = await this.#settle(await this.#ended)
+      await tellKin(this.services, this.task, settled)
+      return settled
     } catch (error) {
       // The statement that ends the attempt failed for good: it stays ours until the sweep finds it.
       this.services.logger.error({ ...this.#names(), error }, 'attempt could not be settled')
@@ -504,7 +509,7 @@ export class Execution {
     if (wakes.isCancelRequested) return this.stop('cancelled')
     for (const { branch, wake } of this.#branches.values()) {
       if (branch.kind === 'signal' && wakes.signals.some((signal) => signal.name === branch.signalName)) wake()
-      if (branch.kind === 'person') wake()
+      if (branch.kind === 'person' || wakes.settled.includes(branch.key)) wake()
     }
   }
 

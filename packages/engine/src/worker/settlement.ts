@@ -203,6 +203,11 @@ function failureThrown(error: unknown): Failure {
     const { key, reason } = error.details as { readonly key: string; readonly reason: Reason }
     return { ...failure, reason, retryable: false, step: key }
   }
+  if (isFootholdError(error, 'TASK_DEAD_LETTER') || isFootholdError(error, 'TASK_CANCELLED')) {
+    const { key } = error.details as { readonly key?: string }
+    // Of a task that is no child: the author's code asked for it, and may ask again.
+    return key === undefined ? failure : { ...failure, reason: 'child_failed', retryable: false, step: key }
+  }
   const reason = REASON_OF_CODE[failure.code]
   if (reason === undefined) return failure
   const { key } = (error as FootholdError<'CODE_CHANGED'>).details

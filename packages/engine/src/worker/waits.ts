@@ -62,7 +62,11 @@ async function takeSignal(execution: Execution, key: string, name: string): Prom
   return null
 }
 
-async function storeWaitOver(execution: Execution, key: string, kind: 'sleep' | 'signal'): Promise<unknown> {
+export async function storeWaitOver(
+  execution: Execution,
+  key: string,
+  kind: 'sleep' | 'signal' | 'approval',
+): Promise<unknown> {
   await execution.enter(key)
   try {
     const answer = await execution.store({ ...BLANK_WRITE, key, kind, status: 'completed', tries: 0, output: 'null' })

@@ -11,6 +11,7 @@ import type { TaskId } from '../protocol/task-context.ts'
 import { type ClaimedId, type LoadedTask, loadTasks } from '../store/claim.ts'
 import type { Database } from '../store/database.ts'
 import { LIFELINE_IDLE_MS } from '../store/lifeline.ts'
+import { createNotifier, type Notifier } from '../store/notify.ts'
 import { announcePending, handOverTask } from '../store/settle.ts'
 import { markDraining, markStopped, readHeld, registerHandlers, registerWorker } from '../store/workers.ts'
 import { type ChunkWriter, createChunkWriter } from './chunk-writer.ts'
@@ -195,6 +196,7 @@ class TaskWorker implements Worker {
       heartbeat,
       lease,
       journal: createJournal(db),
+      notifier: createNotifier(db, logger),
       chunks: createChunkWriter(db, (error) => logger.warn({ worker: this.#id, error }, 'stream chunks were lost')),
       maintenance: startMaintenance({ db, workerId: () => this.#id }),
       claims: startClaimLoop({
@@ -258,7 +260,7 @@ class TaskWorker implements Worker {
   }
 
   #execute(task: LoadedTask): void {
-    const { db, journal, chunks, lease, maintenance } = this.#running
+    const { db, journal, chunks, lease, maintenance, notifier } = this.#running
     const { logger, meter } = this.#deps
     const handler = this.#handlers.get(task.handler)
     // Claimed by handler: there is none that it does not have.
@@ -272,6 +274,7 @@ class TaskWorker implements Worker {
       clock: systemClock,
       logger,
       meter,
+      notifier,
       random: Math.random,
       giveUp: this.#giveUp.signal,
       onParked: (wakeInMs) => maintenance.expectWake(wakeInMs),
@@ -481,7 +484,7 @@ class TaskWorker implements Worker {
       this.#status = 'stopped'
       return { handedOver: [], leftBehind: [] }
     }
-    const { db, sessions, heartbeat, journal, chunks, maintenance, claims } = this.#parts
+    const { db, sessions, heartbeat, journal, notifier, chunks, maintenance, claims } = this.#parts
     const { logger } = this.#deps
     this.#status = 'draining'
     logger.info({ worker: this.#id, running: this.#executions.size }, 'drain started')
@@ -495,6 +498,7 @@ class TaskWorker implements Worker {
     this.#leftBehind = [...this.#executions.values()].map(({ execution }) => execution.task.id as TaskId)
     this.#giveUp.abort(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
     journal.close(new FootholdError('ATTEMPT_ENDED', { reason: 'graceful_shutdown' }))
+    notifier.close()
 
     // A database that swallows packets must not hold up the exit: each wait has a bound, and together they fit the stop.
     await Promise.all([
@@ -586,6 +590,7 @@ interface Parts {
   readonly heartbeat: Heartbeat
   readonly lease: Lease
   readonly journal: Journal
+  readonly notifier: Notifier
   readonly chunks: ChunkWriter
   readonly maintenance: Maintenance
   readonly claims: ClaimLoop

@@ -1,5 +1,6 @@
 import { connect } from '../../src/index.ts'
 import { type KillPoint, killAt } from '../../src/testing/index.ts'
+import { familyAgents } from './family-agents.ts'
 import { ledgerAgent } from './ledger-agent.ts'
 
 /** A worker in a process of its own, to be killed, frozen and stopped. Its first argument is JSON. */
@@ -44,7 +45,10 @@ const {
 // A parent that is gone must not leave a worker behind.
 const orphaned = (): never => process.exit(3)
 process.on('disconnect', orphaned)
-const agents = [ledgerAgent(settings.ledgerUrl ?? url, { receiver, pauseMs, onStep: (step) => tell({ step }) })]
+const agents = [
+  ...familyAgents(settings.ledgerUrl ?? url),
+  ledgerAgent(settings.ledgerUrl ?? url, { receiver, pauseMs, onStep: (step) => tell({ step }) }),
+]
 await foothold.worker({ agents, heartbeatMs, leaseMs, concurrency, graceMs, release, lifeline }).run()
 process.off('disconnect', orphaned)
 process.disconnect?.()

@@ -55,7 +55,7 @@ export function worlds(): () => Promise<World> {
     await sql.query('rollback')
     await sql.query(
       `truncate foothold.tasks, foothold.task_payloads, foothold.dedupe, foothold.workers, foothold.agents,
-         foothold.agent_steps, foothold.attempts, foothold.signals, foothold.stream_chunks,
+         foothold.agent_steps, foothold.children, foothold.attempts, foothold.signals, foothold.stream_chunks,
          foothold.alerts, foothold.alert_groups, foothold.alert_deliveries`,
     )
     const notifier = createNotifier(db)

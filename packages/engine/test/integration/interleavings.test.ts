@@ -411,7 +411,7 @@ describe('wait and signal', () => {
     const at = await waitFirst((db) =>
       without(
         db,
-        `status = case when status = 'waiting' and waiting_for is distinct from 'start' then 'pending' else status end`,
+        `status = case when status = 'waiting' and coalesce(waiting_for not in ('start', 'code'), true) then 'pending' else status end`,
         stale,
       ),
     )

@@ -75,17 +75,23 @@ function fieldsOf(task: TaskDetail, now: Date, value: (text: string) => string):
     ...at('deadline', task.status === 'completed' ? null : task.deadlineAt),
     ...at('cancel asked', task.cancelRequestedAt),
     ...at('ended', task.finishedAt),
-    ...(task.parentId === null ? [] : [['parent', task.parentId] as [string, string]]),
+    ...(task.parentId === null ? [] : [['parent', parentText(task)] as [string, string]]),
     ['input', value(storedText(task.input))],
     ...(task.status === 'completed' ? [['output', value(storedText(task.output))] as [string, string]] : []),
     ...(task.error === null ? [] : [['error', value(`${task.error.code}: ${task.error.message}`)] as [string, string]]),
   ]
 }
 
+function parentText({ parentId, parentKey }: TaskDetail): string {
+  return parentKey === null ? `${parentId} (its dead letter)` : `${parentId}, step ${plainLine(parentKey)}`
+}
+
 const STEP_NAMES = ['STEP', 'KIND', 'STATUS', 'TRIES', 'ATTEMPT', 'TOOK', 'RESULT']
 
 function stepCells(step: StepView, cell: (text: string) => string): string[] {
-  const result = step.status === 'completed' ? storedText(step.output) : (step.error?.message ?? '')
+  const child = step.child === null ? '' : `child ${step.child.id} ${step.child.status}`
+  const open = step.error?.message ?? (step.question === null ? child : step.question.title)
+  const result = step.status === 'completed' ? [storedText(step.output), child].filter(Boolean).join('  ') : open
   const took = step.finishedAt === null ? '' : duration(step.finishedAt.getTime() - step.startedAt.getTime())
   return [plainLine(step.key), step.kind, step.status, String(step.tries), String(step.attempt), took, cell(result)]
 }

@@ -38,6 +38,7 @@ const TASK: TaskDetail = {
   error: null,
   deadlineAt: null,
   parentId: null,
+  parentKey: null,
   steps: [],
   attempts: [],
 }
@@ -70,7 +71,17 @@ const FACTS: TaskFacts = {
 }
 
 function stepOf(key: string, more: Partial<StepView> = {}): StepView {
-  const rest = { version: 1, tries: 1, attempt: 1, workerId: 'w', output: null, error: null, usage: null }
+  const rest = {
+    version: 1,
+    tries: 1,
+    attempt: 1,
+    workerId: 'w',
+    output: null,
+    error: null,
+    usage: null,
+    child: null,
+    question: null,
+  }
   return { key, kind: 'step', status: 'completed', startedAt: ago(300), finishedAt: ago(299), ...rest, ...more }
 }
 

@@ -1,7 +1,7 @@
-import type { TaskDetail } from '../views.ts'
+import type { StepView, TaskDetail } from '../views.ts'
 import type { GoesOn } from './explanation.ts'
 import { shellWord } from './shell-word.ts'
-import { doubtful } from './task-cause.ts'
+import { doubtful, questionsOf } from './task-cause.ts'
 import type { TaskFacts } from './task-facts.ts'
 
 /** What a person may type now, the likeliest first. */
@@ -20,6 +20,8 @@ export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn)
     case 'waiting':
       if (task.waitingFor === 'pause') return unpauses(facts)
       if (task.waitingFor === 'code') return [`foothold tasks resume ${id}`, ...restartFrom(id, facts.failedStep)]
+      if (task.waitingFor === 'approval') return answersTo(task)
+      if (task.waitingFor === 'child') return childrenOf(task, 'waiting').map((child) => `foothold why ${child}`)
       if (task.waitingFor !== 'person') return [`foothold tasks watch ${id}`]
       return doubtful(task).flatMap((key) => [
         `foothold decide ${id} ${shellWord(key)} --done '<what it returned, as JSON>' --by <you>`,
@@ -38,10 +40,27 @@ function unpauses({ pauses }: TaskFacts): string[] {
   return pauses.map(({ kind, value }) => `foothold unpause --${kind} ${shellWord(value)}`)
 }
 
+function answersTo(task: TaskDetail): string[] {
+  return questionsOf(task).flatMap(({ key }) => [
+    `foothold approve ${task.id} ${shellWord(key)} --by <you>`,
+    `foothold reject ${task.id} ${shellWord(key)} --by <you>`,
+  ])
+}
+
+const CHILDREN_MAX = 3
+
+function childrenOf(task: TaskDetail, status: StepView['status']): string[] {
+  return task.steps
+    .flatMap((step) => (step.status === status && step.child !== null ? [step.child.id] : []))
+    .slice(0, CHILDREN_MAX)
+}
+
 function afterDeath(task: TaskDetail, goesOn: GoesOn): string[] {
   const resume = `foothold tasks resume ${task.id}`
   if (goesOn !== 'in_vain') return [resume]
   switch (task.lastReason ?? '') {
+    case 'child_failed':
+      return [...childrenOf(task, 'failed').map((child) => `foothold why ${child}`), resume]
     case 'code_changed':
     case 'effect_request_changed':
       return [...restartOf(task), resume]

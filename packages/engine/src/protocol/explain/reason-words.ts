@@ -14,6 +14,7 @@ const WORDS: Readonly<Record<Known, string>> = {
   deadline: 'it did not end before its deadline',
   budget: 'a limit of tokens or money was used up',
   step_failed: 'a step failed',
+  child_failed: 'a child task did not complete',
   code_changed: 'the code changed under it: stored steps do not fit the code that ran',
   input_invalid: 'its input does not fit the agent',
   effect_unknown: 'nobody could know whether an effect had happened',

@@ -94,11 +94,33 @@ function waitingCause(task: TaskDetail, facts: TaskFacts): string {
         facts.liveWorkers === 0 ? 'none is alive' : `${workersText(facts.liveWorkers)} of others will try it`
       return `${task.error?.message ?? 'the code changed under it'} Refused by ${facts.refusedBy.join(', ')}; ${others}`
     }
+    case 'child':
+      return `it waits for ${childrenText(task)}${wakes}`
+    case 'approval':
+      return `it waits for a person's answer: ${questionsOf(task)
+        .map(({ key, question }) => `${question?.title ?? key} (${key})`)
+        .join(', ')}${wakes}`
     case 'person':
       return `nobody can know whether ${doubtful(task).join(', ')} happened: a person must look at the receiver and decide`
     default:
       return `it waits for ${task.waitingFor ?? 'nothing that anybody knows'}${wakes}`
   }
+}
+
+const CHILDREN_MAX = 5
+
+function childrenText(task: TaskDetail): string {
+  const steps = task.steps.filter((step) => step.kind === 'child' && step.status === 'waiting')
+  const shown = steps
+    .slice(0, CHILDREN_MAX)
+    .map(({ key, child }) => `${key}: ${child === null ? 'deleted' : `${child.id} (${child.status})`}`)
+  const rest = steps.length - shown.length
+  return `${steps.length === 1 ? 'its child' : 'its children'} ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** What a person is asked and has not answered. */
+export function questionsOf(task: TaskDetail): StepView[] {
+  return task.steps.filter((step) => step.kind === 'approval' && step.status === 'waiting')
 }
 
 /** Past its time: whoever wakes tasks is not at work. */

@@ -41,13 +41,21 @@ function howItGoesOn(task: TaskDetail, facts: TaskFacts): GoesOn {
     case 'cancelled':
       return 'never'
     case 'dead_letter':
-      return isRefusedAgain(task) || isStoppedAtOnce(task, facts) ? 'in_vain' : 'by_resume'
+      return isRefusedAgain(task) || isStoppedAtOnce(task, facts) || isChildStillDead(task, facts)
+        ? 'in_vain'
+        : 'by_resume'
   }
 }
 
 /** By the same code, for the same reason. */
 function isRefusedAgain({ lastReason }: TaskDetail): boolean {
   return lastReason === 'input_invalid' || lastReason === 'code_changed' || lastReason === 'effect_request_changed'
+}
+
+/** The child that stopped it has not gone on: it would stop it again. */
+function isChildStillDead(task: TaskDetail, { failedStep }: TaskFacts): boolean {
+  const child = task.steps.find(({ key }) => key === failedStep)?.child
+  return task.lastReason === 'child_failed' && (child?.status === 'dead_letter' || child?.status === 'cancelled')
 }
 
 /** A deadline of the producer's that has passed ends the next attempt before its first step. */
@@ -66,8 +74,8 @@ function moveOf(
   const repeat = (because: Repeat['because'], does: Repeat['does']): Repeat => {
     return { step: key, kind, because, does, tries, error: step.error?.message ?? null }
   }
-  // Code between the steps runs in every attempt.
-  if (kind === 'run') return null
+  // Code between the steps runs in every attempt; a child is never started a second time, only looked at.
+  if (kind === 'run' || kind === 'child') return null
   switch (step.status) {
     case 'completed':
     case 'waiting':
