@@ -27,7 +27,7 @@ async function family(children: number, atOnce: number, kills: readonly KillPoin
   }
   await world.worker(familyAgents(world.url), { heartbeatMs: 200, leaseMs: 1_000 })
   const [row] = await world.query<{ id: string }>(`select id from foothold.tasks where agent = 'family'`)
-  const sum = await world.foothold.handle(row?.id as never, parent).result({ timeoutMs: 60_000 })
+  const sum = await world.foothold.handle(row?.id as never, parent).result({ timeoutMs: 150_000 })
   const [told] = await world.query<{ children: number; done: number; parts: number; most: number; crashes: number }>(
     `select (select count(*)::int from foothold.tasks where parent_key is not null) as children, count(*)::int as done,
        count(distinct part)::int as parts, max(in_flight) as most,
@@ -43,8 +43,11 @@ describe('kill -9 of the worker of a parent and its children: each child is ther
   })
 })
 
-test('of a thousand children never more than ten are under way, killed three times in the middle, each exactly once', async () => {
-  const count = Number(process.env['FOOTHOLD_TEST_CHILDREN'] ?? 1_000)
+/** FOOTHOLD_TEST_CHILDREN=1000 for as many: a minute and more. */
+test('of many children never more than ten are under way, killed three times in the middle, each exactly once', {
+  timeout: 180_000,
+}, async () => {
+  const count = Number(process.env['FOOTHOLD_TEST_CHILDREN'] ?? 100)
   const startedMs = performance.now()
   const { most, crashes, ...told } = await family(
     count,
