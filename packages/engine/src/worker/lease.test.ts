@@ -8,12 +8,12 @@ const LIFELINE_MS = 5_000
 interface Life {
   readonly lease: Lease
   /** Both clocks. */
-  pass(ms: number): void
+  readonly pass: (ms: number) => void
   /** The wall clock alone: the machine was suspended. */
-  sleepThrough(ms: number): void
+  readonly sleepThrough: (ms: number) => void
   readonly asked: () => number
-  heartbeat(): void
-  ping(): void
+  readonly heartbeat: () => void
+  readonly ping: () => void
 }
 
 function life(): Life {
