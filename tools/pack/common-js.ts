@@ -23,7 +23,7 @@ export async function addCommonJs(folder: string): Promise<void> {
   })
   for (const { path, text } of outputFiles) await writeCommonJs(path, text)
   for (const name of await readdir(from, { recursive: true })) {
-    if (name.endsWith('.d.ts') && !isProgram(name)) await cp(join(from, name), join(to, name))
+    if (name.endsWith('.d.ts')) await cp(join(from, name), join(to, name))
   }
   await writeFile(join(to, 'package.json'), '{ "type": "commonjs" }\n')
 }
@@ -40,14 +40,11 @@ async function writeCommonJs(path: string, text: string): Promise<void> {
     format: 'cjs',
     platform: 'node',
     target: 'node20',
+    // Who wants to read it has the ES modules beside it.
+    minifyWhitespace: true,
     // Code in CommonJS has no address; what asks for it knows (lifecycle/thread.ts).
     logOverride: { 'empty-import-meta': 'silent' },
   })
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, code)
-}
-
-/** The command and the thread's file are run, never required. */
-function isProgram(name: string): boolean {
-  return name.startsWith('cli/') || name.startsWith('worker/heartbeat-thread.')
 }

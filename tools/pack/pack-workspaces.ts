@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { addCommonJs } from './common-js.ts'
+import { publicTypes } from './public-types.ts'
 import { type Manifest, publishedManifest } from './published-manifest.ts'
 import { addThreadText } from './thread-text.ts'
 
@@ -47,6 +48,7 @@ async function stage(root: string, source: string, manifest: Manifest, copy: str
   }
   await cp(join(root, 'LICENSE'), join(copy, 'LICENSE'))
   await dropSourceMapComments(join(copy, 'dist'))
+  await dropPrivateTypes(copy, manifest)
   await writeFile(join(copy, 'package.json'), `${JSON.stringify(publishedManifest(manifest), null, 2)}\n`)
   if (manifest.name === 'foothold') await addThreadText(copy, root)
   if (manifest.files.includes('commonjs')) await addCommonJs(copy)
@@ -55,6 +57,18 @@ async function stage(root: string, source: string, manifest: Manifest, copy: str
 /** Without the sources their maps lead nowhere; the code is plain enough to be read as it is. */
 function isForConsumers(path: string): boolean {
   return !path.endsWith('.map') && !path.endsWith('.tsbuildinfo')
+}
+
+async function dropPrivateTypes(copy: string, manifest: Manifest): Promise<void> {
+  const kept = await publicTypes(copy, typesOf(manifest))
+  for (const name of await readdir(join(copy, 'dist'), { recursive: true })) {
+    if (name.endsWith('.d.ts') && !kept.has(join('dist', name))) await rm(join(copy, 'dist', name))
+  }
+}
+
+/** Of the ES modules; those of CommonJS are copies. */
+function typesOf({ exports }: Manifest): string[] {
+  return JSON.stringify(exports).match(/dist\/[^"]+\.d\.ts/g) ?? []
 }
 
 async function dropSourceMapComments(folder: string): Promise<void> {
