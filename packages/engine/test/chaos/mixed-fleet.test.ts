@@ -72,7 +72,7 @@ test('a mixed fleet under load, rolled forward, back and forward again: nothing 
   const one = { release: 'r1', pauseMs: 20 } as const
   const two = {
     release: 'r2',
-    pauseMs: 20,
+    pauseMs: 200,
     version: 2,
     continues: [1],
     // Another order, one step more, one renamed, one of another version.
@@ -91,7 +91,16 @@ test('a mixed fleet under load, rolled forward, back and forward again: nothing 
   load(one)
   const ones = await deploy([one, one])
   load(two)
-  for (const worker of twos) await stop(worker)
+  const olds = await submitted(foothold, one, 40)
+  await until('version 2 is in the middle of what was submitted for version 1', async () => {
+    const rows = await query(
+      `select 1 from foothold.tasks t join foothold.agent_steps s on s.task_id = t.id join foothold.workers w on w.id = s.worker_id
+       where t.id = any($1) and t.status = 'processing' and w.release = 'r2' limit 1`,
+      [olds],
+    )
+    return rows.length > 0
+  })
+  await Promise.all(twos.map((worker) => stop(worker)))
   load(two)
   await Promise.all(loads)
   // Only version 1 lives: what version 2 has begun, and what was submitted for it, waits as it is.
@@ -124,7 +133,7 @@ test('a mixed fleet under load, rolled forward, back and forward again: nothing 
 
   const again = await deploy([two, two])
   for (const worker of ones) await stop(worker)
-  await until('all have been completed', async () => (await standing())['completed'] === 240, 60_000)
+  await until('all have been completed', async () => (await standing())['completed'] === 280, 60_000)
   await until('the alarm is over', async () => (await handlerGroups(query))[0]?.resolved)
 
   expect(await handlerGroups(query)).toHaveLength(1)
