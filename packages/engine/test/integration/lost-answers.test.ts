@@ -4,6 +4,7 @@ import { type Client, createClient } from '../../src/client/client.ts'
 import { Meter } from '../../src/metrics/meter.ts'
 import { signal } from '../../src/protocol/agent.ts'
 import type { TaskId } from '../../src/protocol/task-context.ts'
+import { askApproval } from '../../src/store/approvals.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { storeIntent } from '../../src/store/steps.ts'
 import { support, type World, worlds } from './client-world.ts'
@@ -115,6 +116,24 @@ describe.for(['before', 'after'] as const)('when the connection breaks %s the st
     expect(rows.rows).toEqual([
       outcome === 'done' ? { status: 'completed', refusals: 0 } : { status: 'failed', refusals: 1 },
     ])
+  })
+
+  test.for(['approved', 'rejected'] as const)('an answer to a question (%s) counts once', async (decision) => {
+    await using cut = await setup()
+    const { client, hand, db } = cut.world
+    const { id } = await client.submit(support, { text: 'а' })
+    const fence = await hand.claim(id)
+    const question = { key: 'можно', request: '{"title":"Можно?","details":null}', timeoutMs: null }
+    await askApproval(db, fence, question, { doing: 'testing' })
+    await hand.park(fence, { waitingFor: 'approval' })
+    cut.proxy.cutNext(`'person:' || $4`, when)
+
+    await cut.client.approve(id, 'можно', { decision, by: 'Анна' })
+
+    expect(cut.proxy.cuts).toBe(1)
+    expect((await client.task(id))?.steps).toMatchObject([{ status: 'completed', output: { decision, by: 'Анна' } }])
+    const rows = await cut.world.sql.query('select status, wake_seq from foothold.tasks')
+    expect(rows.rows).toEqual([{ status: 'pending', wake_seq: 1 }])
   })
 
   test('a signal is stored once', async () => {
