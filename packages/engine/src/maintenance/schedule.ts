@@ -41,7 +41,9 @@ export function startScheduler(options: {
     async run() {
       const look = await readDueSchedules(db, [...unreadable])
       const { nextInMs: dueInMs } = look
-      nextInMs = dueInMs === null ? IDLE_LOOK_MS : Math.min(LOOK_MS, Math.ceil(dueInMs) + Math.random() * SPREAD_MS)
+      // What is due now has not been moved yet, so the next time does not count it.
+      const idleMs = look.due.length > 0 ? LOOK_MS : IDLE_LOOK_MS
+      nextInMs = dueInMs === null ? idleMs : Math.min(LOOK_MS, Math.ceil(dueInMs) + Math.random() * SPREAD_MS)
       for (const name of look.unknown) {
         if (!unknown.includes(name)) logger.warn({ schedule: name }, 'schedule is due, but no worker has its agent')
       }

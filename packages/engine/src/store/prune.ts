@@ -31,8 +31,6 @@ const OTHERS_MAX = 200
 /** Ids begin with the time at which they were made, by clocks that may differ a little. */
 const CLOCKS_DIFFER = `interval '1 day'`
 
-const UNDER_WAY = `('pending', 'processing', 'waiting')`
-
 /** Null days: never. */
 const isOver = (column: string, days: string): string =>
   `${column} <= foothold.clock() - ${days}::float8 * interval '1 day'`
@@ -55,7 +53,7 @@ export async function pruneTasks(db: Database, { after, days, isDryRun }: PageRe
      l as materialized (
        select t.id from foothold.tasks t join page on page.id = t.id
        where ${isRemovable} and not exists (
-         select 1 from foothold.tasks p where p.id = page.parent_id and p.status in ${UNDER_WAY})
+         select 1 from foothold.tasks p where p.id = page.parent_id and p.status not in ('completed', 'cancelled'))
        order by t.id ${isDryRun ? '' : 'for update of t skip locked'})
      ${isDryRun ? '' : OF_TASKS.map((table) => `, ${table} as (delete from foothold.${table} x using l where x.task_id = l.id)`).join('')}
      ${isDryRun ? '' : ', gone as (delete from foothold.tasks t using l where t.id = l.id)'}

@@ -70,6 +70,22 @@ test('what has ended goes after its time with all that belongs to it; dead lette
   expect((await foothold.prune()).tasks).toBe(0)
 })
 
+test('a child stays until its parent has ended: a dead letter that is resumed still finds what it answered', async () => {
+  const world = await setup()
+  const { foothold, query } = world
+  const clock = movableClock(world.ownerUrl)
+  await world.worker([lively])
+  const [child, parent] = [await foothold.submit(lively, 'да'), await foothold.submit(lively, 'нет')]
+  await Promise.all([child.result(), parent.result()])
+  await query('update foothold.tasks set parent_id = $2 where id = $1', [child.id, parent.id])
+  await query(`update foothold.tasks set status = 'dead_letter' where id = $1`, [parent.id])
+  await clock.advance(31 * DAY_MS)
+
+  expect(await foothold.prune()).toMatchObject({ tasks: 0 })
+  await query(`update foothold.tasks set status = 'cancelled' where id = $1`, [parent.id])
+  expect(await foothold.prune()).toMatchObject({ tasks: 2 })
+})
+
 describe('a dedupe key', () => {
   test('outlives its task: what its source delivers again starts nothing', async () => {
     const world = await setup()
