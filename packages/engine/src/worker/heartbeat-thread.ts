@@ -68,7 +68,7 @@ const progress = new BigInt64Array(settings.progress)
 const isMainStuck = (): boolean => monotonicMs() - Number(Atomics.load(progress, 0)) > settings.stallMs
 
 if (settings.endsWhenStuck) {
-  endWhenStuck({ isMainStuck, workerId: () => workerId, stallMs: settings.stallMs, confirmMs: heartbeatMs })
+  endWhenStuck({ isMainStuck, workerId: () => workerId, stallMs: settings.stallMs })
 }
 
 /** Since the last heartbeat. A loop that stands still now cannot say so itself. */

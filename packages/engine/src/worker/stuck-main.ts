@@ -9,14 +9,12 @@ export function endWhenStuck(options: {
   readonly isMainStuck: () => boolean
   readonly workerId: () => string
   readonly stallMs: number
-  /** Seen stuck for so long by a thread that ran itself: after a suspend the thread may be awake before the main loop. */
-  readonly confirmMs: number
 }): void {
-  const { isMainStuck, workerId, stallMs, confirmMs } = options
+  const { isMainStuck, workerId, stallMs } = options
   let looksSeen = 0
   const timer = setInterval(() => {
     looksSeen = isMainStuck() ? looksSeen + 1 : 0
-    if (looksSeen * LOOK_MS <= confirmMs) return
+    if (looksSeen * LOOK_MS < CONFIRM_MS) return
     clearInterval(timer)
     say(workerId(), stallMs)
     process.kill(process.pid, 'SIGKILL')
@@ -25,6 +23,8 @@ export function endWhenStuck(options: {
 }
 
 const LOOK_MS = 250
+/** Seen stuck for so long by a thread that ran itself: after a suspend the thread may be awake before the main loop. */
+const CONFIRM_MS = 3_000
 
 /** The main loop, which writes the log, will not run again. */
 function say(worker: string, stallMs: number): void {
