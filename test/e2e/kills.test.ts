@@ -36,6 +36,12 @@ interface Killed {
   readonly victims: readonly Program[]
 }
 
+const DOUBT = [
+  ['waiting', 2, 'effect_unknown'],
+  ['pending', 2, 'effect_unknown'],
+  ['processing', 3, 'effect_unknown'],
+]
+
 async function expectRecovery({ world, asked, atMs, victims }: Killed, what: string): Promise<void> {
   const pids = victims.map(({ pid }) => `:${pid}:`)
   for (const one of asked) {
@@ -47,11 +53,14 @@ async function expectRecovery({ world, asked, atMs, victims }: Killed, what: str
     const traffic = await trafficOf(world, one)
     console.log(`${what}, in ${step}: claimed again ${recoveryMs} ms after the kill; ${figures(traffic)}`)
 
+    // Found sooner than the CRM's call may last: the task waits that out before the look-up, without a slot.
+    const isInDoubt = step === 'tool_call' && transitions.some(({ lastReason }) => lastReason === 'effect_unknown')
     expect(transitions.map(({ to, attempt, lastReason }) => [to, attempt, lastReason])).toEqual([
       ['processing', 1, null],
       ['pending', 1, 'orphaned'],
       ['processing', 2, 'orphaned'],
-      ['completed', 2, null],
+      ...(isInDoubt ? DOUBT : []),
+      ['completed', isInDoubt ? 3 : 2, null],
     ])
     expect(pids.some((pid) => first?.worker?.includes(pid))).toBe(true)
     expect(pids.some((pid) => second?.worker?.includes(pid))).toBe(false)
