@@ -52,6 +52,8 @@ export type {
   Worker,
   WorkerOptions,
 } from './protocol/foothold.ts'
+export type { Limit, LimitKind, LimitOptions, LimitTarget, Rate } from './protocol/limits.ts'
+export { LIMIT_KINDS } from './protocol/limits.ts'
 export type { Pause, PauseAnswer, PauseKind, PauseTarget } from './protocol/pauses.ts'
 export { PAUSE_KINDS } from './protocol/pauses.ts'
 export type { Reason } from './protocol/reasons.ts'

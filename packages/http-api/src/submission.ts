@@ -16,6 +16,8 @@ export const Submission = z.strictObject({
   dedupeKey: keyText.optional(),
   priority: Priority.optional(),
   tenant: keyText.optional(),
+  /** Counts against the limit of this key, if one is set. */
+  limitKey: keyText.optional(),
   /** Not before. */
   runAt: instant.optional(),
   deadlineAt: instant.optional(),

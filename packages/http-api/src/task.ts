@@ -23,7 +23,7 @@ export const TaskSummary = z.object({
   attempt: z.int(),
   workerId: z.string().nullable(),
   lastReason: z.string().nullable(),
-  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `code`. */
+  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `limit`, `code`. */
   waitingFor: z.string().nullable(),
   wakeAt: instant.nullable(),
   /** What holds a task that has not ended: a pause of its agent or of its tenant. */

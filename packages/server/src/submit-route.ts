@@ -39,9 +39,16 @@ function withKeyOfHeader(submission: Submission, context: Context): Submission {
 function submit(
   foothold: Foothold,
   agents: ReadonlyMap<string, Agent>,
-  { agent, input, dedupeKey, priority, tenant, runAt, deadlineAt }: Submission,
+  { agent, input, dedupeKey, priority, tenant, limitKey, runAt, deadlineAt }: Submission,
 ): Promise<TaskHandle<unknown>> {
-  const options: SubmitOptions = { dedupeKey, priority, tenant, runAt: instant(runAt), deadlineAt: instant(deadlineAt) }
+  const options: SubmitOptions = {
+    dedupeKey,
+    priority,
+    tenant,
+    limitKey,
+    runAt: instant(runAt),
+    deadlineAt: instant(deadlineAt),
+  }
   const known = agents.get(agent)
   // An Agent's input type is `never` here; its schema checks the value.
   return known === undefined ? foothold.submit(agent, input, options) : foothold.submit(known, input as never, options)

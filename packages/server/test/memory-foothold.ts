@@ -183,6 +183,9 @@ export function memoryFoothold(): MemoryFoothold {
     unpauseSchedule: () => Promise.reject(new Error('not used over HTTP')),
     removeSchedule: () => Promise.reject(new Error('not used over HTTP')),
     prune: () => Promise.reject(new Error('not used over HTTP')),
+    setLimit: () => Promise.reject(new Error('not used over HTTP')),
+    removeLimit: () => Promise.reject(new Error('not used over HTTP')),
+    limits: async () => [],
     cancel,
     resume: async (id) => {
       called('resume', id)

@@ -8,6 +8,9 @@ import { demo } from './commands/demo.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { lifeline } from './commands/lifeline.ts'
+import { limitsList } from './commands/limits-list.ts'
+import { limitsRemove } from './commands/limits-remove.ts'
+import { limitsSet } from './commands/limits-set.ts'
 import { migrate } from './commands/migrate.ts'
 import { pause } from './commands/pause.ts'
 import { pauses } from './commands/pauses.ts'
@@ -55,6 +58,9 @@ export const COMMANDS: readonly Command[] = [
   schedulesPause,
   schedulesUnpause,
   schedulesRemove,
+  limitsList,
+  limitsSet,
+  limitsRemove,
   workers,
   lifeline,
   why,

@@ -5,12 +5,14 @@ import type { ScheduleOptions } from '../protocol/schedules.ts'
 import type { TaskId } from '../protocol/task-context.ts'
 import type { Database } from '../store/database.ts'
 import { readLifelineSwitch } from '../store/lifeline.ts'
+import { readLimits } from '../store/limits.ts'
 import type { Notifier } from '../store/notify.ts'
 import { readPauses } from '../store/pauses.ts'
 import { readAgentNames, readTask, readWorkers } from '../store/read-tasks.ts'
 import { readSchedules, removeSchedule } from '../store/schedules.ts'
 import { approve, listApprovals } from './approvals.ts'
 import { createHandle, createResultHub } from './handle.ts'
+import { endLimit, setLimit } from './limits.ts'
 import { parseTaskId } from './new-id.ts'
 import { pause, unpause } from './pauses.ts'
 import { listTasks, requireReady } from './read.ts'
@@ -66,6 +68,9 @@ export function createClient(dependencies: ClientDependencies): Client {
     pauseSchedule: (name) => pauseSchedule(db, name),
     unpauseSchedule: (name) => unpauseSchedule(db, name),
     removeSchedule: async (name) => ({ wasThere: await removeSchedule(db, name) }),
+    setLimit: (target, options) => setLimit(db, target, options),
+    removeLimit: (target) => endLimit(db, target),
+    limits: () => readLimits(db),
     tasks: (filter = {}) => listTasks(db, filter),
     async task(taskId) {
       const id = parseTaskId(taskId)

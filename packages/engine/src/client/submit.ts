@@ -20,7 +20,16 @@ export interface Submitted {
   readonly created: boolean
 }
 
-const OPTIONS = ['dedupeKey', 'dedupeDays', 'priority', 'tenant', 'runAt', 'deadlineAt', 'transaction'] as const
+const OPTIONS = [
+  'dedupeKey',
+  'dedupeDays',
+  'priority',
+  'tenant',
+  'limitKey',
+  'runAt',
+  'deadlineAt',
+  'transaction',
+] as const
 /** A hundred years. */
 const DEDUPE_DAYS_MAX = 36_500
 /** A key changes hands only when it expires or is pruned between two statements; three times in a row is something else. */
@@ -36,13 +45,14 @@ export async function submitTask(
   const sql = options.transaction ?? queryableOf(db, 'submitting a task')
   const target = await targetOf(agent, sql, db)
   const { text: stored, isStable } = await storedInput(target, input)
-  const { deadlineAt, dedupeKey, dedupeDays = DEDUPE_DAYS, runAt, tenant = '', priority = 'normal' } = options
+  const { deadlineAt, dedupeKey, dedupeDays = DEDUPE_DAYS, runAt, tenant = '', limitKey, priority = 'normal' } = options
   const task: TaskInsert = {
     id: newTaskId(),
     agent: target.name,
     handler: target.handler,
     tenant,
     dedupe: dedupeKey === undefined ? null : { key: dedupeKey, bodyHash: bodyHash(input, stored), days: dedupeDays },
+    limitKey: limitKey ?? null,
     priority: PRIORITIES.indexOf(priority),
     input: stored,
     isInputChecked: target.code !== null,
@@ -59,7 +69,7 @@ export async function submitTask(
 
 function checkSubmitOptions(options: SubmitOptions): void {
   checkOptionNames('options', options, OPTIONS)
-  const { dedupeKey, dedupeDays, priority, tenant, runAt, deadlineAt, transaction } = options
+  const { dedupeKey, dedupeDays, priority, tenant, limitKey, runAt, deadlineAt, transaction } = options
   if (dedupeKey !== undefined) checkKey('options.dedupeKey', dedupeKey)
   if (dedupeDays !== undefined) {
     checkWholeNumber('options.dedupeDays', dedupeDays, { min: 1, max: DEDUPE_DAYS_MAX })
@@ -68,6 +78,7 @@ function checkSubmitOptions(options: SubmitOptions): void {
     }
   }
   if (tenant !== undefined) checkKey('options.tenant', tenant)
+  if (limitKey !== undefined) checkKey('options.limitKey', limitKey)
   if (priority !== undefined) checkOneOf('options.priority', priority, PRIORITIES)
   if (runAt !== undefined) checkDate('options.runAt', runAt)
   if (deadlineAt !== undefined) checkDate('options.deadlineAt', deadlineAt)

@@ -2,6 +2,7 @@ import type { Agent, AgentRef, Signal } from './agent.ts'
 import type { AlertChannel } from './alerts.ts'
 import type { ApprovalAnswer, OpenApproval } from './approvals.ts'
 import type { Explanation } from './explain/explanation.ts'
+import type { Limit, LimitOptions, LimitTarget } from './limits.ts'
 import type { Pause, PauseAnswer, PauseTarget } from './pauses.ts'
 import type { PruneReport, Retention } from './retention.ts'
 import type { Schedule, ScheduleOptions } from './schedules.ts'
@@ -18,6 +19,8 @@ export interface SubmitOptions {
   /** Default `normal`. */
   readonly priority?: Priority | undefined
   readonly tenant?: string | undefined
+  /** What it uses that is scarce, or whom it must not disturb: counts against the limit of this key, if one is set. */
+  readonly limitKey?: string | undefined
   /** Not before; default now. */
   readonly runAt?: Date | undefined
   readonly deadlineAt?: Date | undefined
@@ -175,6 +178,13 @@ export interface Foothold {
   unpauseSchedule(name: string): Promise<void>
   /** Its tasks go on. */
   removeSchedule(name: string): Promise<{ readonly wasThere: boolean }>
+  /**
+   * From the next claim of every worker on, no more of it runs at once, or starts per period, than this; what has no room
+   * waits aside and holds nobody up. Replaces the limit that was there.
+   */
+  setLimit(target: LimitTarget, options: LimitOptions): Promise<void>
+  removeLimit(target: LimitTarget): Promise<{ readonly wasLimited: boolean }>
+  limits(): Promise<readonly Limit[]>
 
   tasks(filter?: TaskFilter): Promise<Page<TaskSummary>>
   /** Null when there is none. */

@@ -29,7 +29,7 @@ export interface TaskSummary {
   readonly attempt: number
   readonly workerId: string | null
   readonly lastReason: string | null
-  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `code`. */
+  /** What a waiting task waits for: `start`, `retry`, `sleep`, `signal`, `child`, `approval`, `person`, `pause`, `limit`, `code`. */
   readonly waitingFor: string | null
   readonly wakeAt: Date | null
   /** What holds a task that has not ended: a pause of its agent or of its tenant. */

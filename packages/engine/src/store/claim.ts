@@ -1,3 +1,16 @@
+import { claimInTurn } from './claim-in-turn.ts'
+import {
+  BEGINNING,
+  CLAIMED,
+  type Claim,
+  type ClaimedId,
+  type ClaimRequest,
+  HANDLERS,
+  isFree,
+  isOurs,
+  me,
+  PAUSED,
+} from './claimable.ts'
 import type { Database } from './database.ts'
 import { pausesOf } from './pauses.ts'
 
@@ -17,79 +30,41 @@ import { pausesOf } from './pauses.ts'
  *    looks whether this release has not refused it yet.
  */
 
-export interface ClaimRequest {
-  readonly workerId: string
-  readonly claimId: string
-  readonly handlers: readonly string[]
-  readonly limit: number
-  /** Now and then by age alone, so that a stream of urgent tasks cannot starve the others. */
-  readonly oldestFirst: boolean
-  /**
-   * - `suspects`: tasks that have cost several workers their life; they run alone
-   * - `refused`: tasks that the code of other releases has refused, and this one's has not
-   */
-  readonly kind: 'pending' | 'suspects' | 'refused'
-}
-
-/** However many releases there are: so many refusals in a row, and only a person moves the task. */
-const REFUSALS_MAX = 20
-
-export interface ClaimedId {
-  readonly id: string
-  readonly attempt: number
-}
-
 /** One try: after a lost answer the worker's next ping adopts what was claimed, by the claim id. */
-export async function claimTasks(db: Database, request: ClaimRequest): Promise<readonly ClaimedId[]> {
-  return db.run<ClaimedId>(claimText(request), [request.workerId, request.claimId, request.handlers, request.limit], {
-    doing: 'claiming tasks',
-    patienceMs: 0,
-  })
+export async function claimTasks(db: Database, request: ClaimRequest): Promise<Claim> {
+  const { workerId, claimId, handlers, limit, oldestFirst, turn = null } = request
+  const options = { doing: 'claiming tasks', patienceMs: 0 }
+  if (turn !== null || oldestFirst) return claimInTurn(db, request, turn ?? BEGINNING, options)
+  const [row] = await db.run<{ claimed: ClaimedId[]; hasLimits: boolean; hasTenants: boolean }>(
+    claimText(request),
+    [workerId, claimId, handlers, limit],
+    options,
+  )
+  const { claimed = [], hasLimits = false, hasTenants = false } = row ?? {}
+  if (hasLimits) return claimInTurn(db, request, BEGINNING, options)
+  return { claimed, setAside: 0, nextTurn: hasTenants && claimed.length === limit ? BEGINNING : null }
 }
 
-const IS_OURS: { readonly [Kind in ClaimRequest['kind']]: string } = {
-  pending: `status = 'pending' and not suspect
-          and (yield_until is null or yield_until <= foothold.clock() or left_release <> (select release from me))`,
-  suspects: `status = 'pending' and suspect`,
-  refused: `status = 'waiting' and waiting_for = 'code' and not suspect
-          and (select release from me) <> all (refused_by) and cardinality(refused_by) < ${REFUSALS_MAX}`,
-}
-
-function claimText({ oldestFirst, kind }: ClaimRequest): string {
-  const order = oldestFirst || kind !== 'pending' ? 'run_at, id' : 'priority, run_at, id'
+/** In the order of the queue. Where there is a limit it claims nothing, and the claim in turn follows at once. */
+function claimText({ kind }: ClaimRequest): string {
+  const order = kind === 'pending' ? 'priority, run_at, id' : 'run_at, id'
   return `
-    with ${PAUSED}, me as materialized (
-      select release from foothold.workers
-      where id = $1 and status = 'active' and lease_until > foothold.clock()
-        and release <> all ((select releases from paused)::text[]) for key share),
+    with ${PAUSED}, limited as materialized (select exists (select 1 from foothold.limits) as yes),
+    ${me(' and not (select yes from limited)')},
     c as materialized (
       select t.id from ${HANDLERS} cross join lateral (
         select id from foothold.tasks
-        where ${IS_OURS[kind]} and handler = h.handler and exists (select 1 from me)
-          and ${IS_FREE_TENANT}
+        where ${isOurs(kind)} and ${isFree('tenant')}
         order by ${order} limit $4 for no key update skip locked) t
-      limit $4)
-    update foothold.tasks t set
-      status = 'processing', attempt = attempt + 1, worker_id = $1, claim_id = $2, claimed_at = foothold.clock(),
-      left_release = null, yield_until = null, waiting_for = null, wake_at = null, started_at = coalesce(started_at, foothold.clock()),
-      deadline_at = coalesce(deadline_at, foothold.clock() + deadline_ms * interval '1 ms')
-    from c where t.id = c.id
-    returning t.id, t.attempt`
+      limit $4),
+    t as (
+      update foothold.tasks t set ${CLAIMED}
+      from c where t.id = c.id
+      returning t.id, t.attempt, t.tenant)
+    select (select yes from limited) as "hasLimits", coalesce(bool_or(tenant <> ''), false) as "hasTenants",
+      coalesce(json_agg(json_build_object('id', id, 'attempt', attempt)), '[]') as claimed
+    from t`
 }
-
-const PAUSED = `paused as materialized (
-      select coalesce(array_agg(value) filter (where kind = 'agent'), '{}') as agents,
-        coalesce(array_agg(value) filter (where kind = 'tenant'), '{}') as tenants,
-        coalesce(array_agg(value) filter (where kind = 'release'), '{}') as releases
-      from foothold.pauses)`
-
-/** Behind coalesce(), whose outcome the planner does not guess: it takes a bare `<> all` for nearly none, and sorts them all. */
-const IS_FREE_TENANT = `coalesce(tenant <> all ((select tenants from paused)::text[]), true)`
-
-/** In the order in which they are given. */
-const HANDLERS = `(
-        select handler from unnest($3::text[]) with ordinality u(handler, n)
-        where split_part(handler, '@', 1) <> all ((select agents from paused)::text[]) order by n) h`
 
 /** None that is paused: a worker that clears its hands for one it may not claim would do nothing else any more. */
 export async function hasSuspects(db: Database, workerId: string, handlers: readonly string[]): Promise<boolean> {

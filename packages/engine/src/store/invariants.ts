@@ -55,6 +55,8 @@ export const INVARIANTS: readonly Invariant[] = [
         when t.waiting_for = 'pause' then false
         -- Other code, or a person: the doctor counts these by themselves.
         when t.waiting_for = 'code' then false
+        -- Claimed where it stands when its limit has room.
+        when t.waiting_for = 'limit' then false
         when t.waiting_for = 'person' then not exists (
           select 1 from foothold.agent_steps s
           where s.task_id = t.id and s.kind = 'effect' and s.status in ('unknown', 'intent'))

@@ -12,6 +12,7 @@ export interface TaskInsert {
   readonly handler: string
   readonly tenant: string
   readonly dedupe: { readonly key: string; readonly bodyHash: string; readonly days: number } | null
+  readonly limitKey: string | null
   /** 0 is the most urgent. */
   readonly priority: number
   /** JSON text. */
@@ -38,12 +39,12 @@ const insertText = (onConflict: string): string => `
     returning 1),
   t as (
     insert into foothold.tasks (id, agent, handler, tenant, status, waiting_for, wake_at, priority, run_at, input_checked, input_stable,
-      deadline_ms, deadline_at, created_at)
+      deadline_ms, deadline_at, created_at, limit_key)
     select $1::uuid, $2::text, $3::text, $4::text,
       case when $10::timestamptz > at.now then 'waiting' else 'pending' end,
       case when $10::timestamptz > at.now then 'start' end,
       case when $10::timestamptz > at.now then $10::timestamptz end,
-      $7::smallint, greatest($10::timestamptz, at.now), $9::boolean, $14::boolean, $11::int, $12::timestamptz, at.now
+      $7::smallint, greatest($10::timestamptz, at.now), $9::boolean, $14::boolean, $11::int, $12::timestamptz, at.now, $15::text
     from at where $5::text is null or exists (select 1 from d)
     on conflict (id) do nothing
     returning id, status),
@@ -76,6 +77,7 @@ export async function insertTask(
     'at' in task.deadline ? task.deadline.at.toISOString() : null,
     task.dedupe?.days ?? null,
     task.isInputStable,
+    task.limitKey,
   ])
   return (rows[0] as { status: 'pending' | 'waiting' } | undefined)?.status ?? 'nothing'
 }

@@ -50,7 +50,7 @@ export async function readTaskFacts(db: Database, id: string): Promise<TaskFacts
        select handlers, free from alive, foothold.tasks t
        where t.id = $1 and not is_paused and (t.waiting_for = 'code' and release = any(t.refused_by)) is not true)
      select foothold.clock() as now, t.max_crashes as "crashesMax", t.crashes_total as "crashesTotal", t.suspect as "isSuspect", t.handler,
-       t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt", t.deadline_ms is null as "isDeadlineFixed",
+       t.cancel_reason as "cancelReason", t.claimed_at as "claimedAt", t.run_at as "runAt", t.limited_by as "limitedBy", t.deadline_ms is null as "isDeadlineFixed",
        (select p.error::text from foothold.task_payloads p where p.task_id = t.id) as error,
        (select json_build_object('status', w.status, 'lastHeartbeatAt', w.last_heartbeat_at,
                                  'isLeaseGood', w.status in ('active', 'draining') and w.lease_until > foothold.clock())

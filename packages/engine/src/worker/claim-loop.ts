@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { reach } from '../lifecycle/probe.ts'
 import { sleep } from '../lifecycle/sleep.ts'
-import { type ClaimedId, type ClaimRequest, claimTasks, hasSuspects } from '../store/claim.ts'
+import { claimTasks, hasSuspects } from '../store/claim.ts'
+import { BEGINNING, type Claim, type ClaimedId, type ClaimRequest } from '../store/claimable.ts'
 import type { Database } from '../store/database.ts'
+import { setLimitedAside } from '../store/limits.ts'
 
 /**
  * Claims while there is room. Polling is the truth: every 50 ms in the first second of idleness, then slower; an
@@ -10,6 +12,8 @@ import type { Database } from '../store/database.ts'
  */
 
 const POLL_MS = 50
+/** The claim in turn costs five times the plain one: a fleet that waits for room must not keep the database busy. */
+const POLL_IN_TURN_MS = 200
 const EAGER_MS = 1_000
 const POLL_MAX_MS = 1_000
 /** Bounds what one lost answer can leave to reconcile. */
@@ -19,6 +23,10 @@ const OLDEST_EVERY = 10
 const SUSPECTS_EVERY_MS = 2_000
 /** How often for what other releases have refused; where there is more of it, in every second look and half of the slots. */
 const REFUSED_EVERY_MS = 2_000
+/** So that claiming goes on beside a limit's hundred thousand: the rest is set aside after the next claim. */
+const MOVES_MAX = 4
+/** Lanes are looked at a window at a time; so many windows before a pause. */
+const WINDOWS_MAX = 8
 
 export interface ClaimLoop {
   /** Something is pending, or a slot is free. */
@@ -47,6 +55,9 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   const lost = new Set<string>()
   let waking = new AbortController()
   let round = 0
+  /** Where the claim before ended: not null, the next one goes in turn. */
+  let nextTurn: Claim['nextTurn'] = BEGINNING
+  let windows = 0
   let idleSinceMs = Date.now()
   let suspectsSeenAtMs = 0
   let refusedSeenAtMs = 0
@@ -57,32 +68,46 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   /** It runs: whatever else were claimed now would share its fate. */
   let runsSuspect = false
 
-  async function claim(limit: number, kind: ClaimRequest['kind']): Promise<number> {
+  async function claim(limit: number, kind: ClaimRequest['kind']): Promise<Claim> {
     const claimId = randomUUID()
     underWay.add(claimId)
     try {
       round += 1
-      const ids = await claimTasks(db, {
+      const answer = await claimTasks(db, {
         workerId: options.workerId(),
         claimId,
         handlers: rotated(options.handlers, round),
         limit,
         oldestFirst: round % OLDEST_EVERY === 0,
         kind,
+        turn: kind === 'pending' ? nextTurn : null,
       })
-      if (ids.length > 0) {
-        await reach('claim.answered', ids[0]?.id ?? '', null)
-        await onClaimed(ids)
+      if (kind === 'pending') nextTurn = answer.nextTurn
+      if (answer.claimed.length > 0) {
+        await reach('claim.answered', answer.claimed[0]?.id ?? '', null)
+        await onClaimed(answer.claimed)
       }
-      return ids.length
+      return answer
     } catch (error) {
       // The statement may have been carried out; the next pings adopt what it claimed.
       lost.add(claimId)
       onError(error)
-      return 0
+      return { claimed: [], setAside: 0, nextTurn }
     } finally {
       underWay.delete(claimId)
     }
+  }
+
+  /** Whether to look again at once. */
+  async function claimMany(): Promise<boolean> {
+    const limit = Math.min(freeSlots(), CLAIM_MAX)
+    if (limit === 0) return false
+    const { claimed, setAside } = await claim(limit, 'pending')
+    for (let move = 0; setAside > 0 && move < MOVES_MAX && !stopping.signal.aborted; move += 1) {
+      if ((await setLimitedAside(db, options.workerId())) === 0) break
+    }
+    windows = nextTurn === null || nextTurn.afterLane === '' ? 0 : windows + 1
+    return claimed.length === limit || setAside > 0 || windows % WINDOWS_MAX > 0
   }
 
   async function look(): Promise<boolean> {
@@ -97,12 +122,11 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     if (isClearing) {
       if (!isIdle()) return false
       isClearing = false
-      runsSuspect = (await claim(1, 'suspects')) > 0
+      runsSuspect = (await claim(1, 'suspects')).claimed.length > 0
       return runsSuspect
     }
     await lookForRefused()
-    const limit = Math.min(freeSlots(), CLAIM_MAX)
-    return limit > 0 && (await claim(limit, 'pending')) === limit
+    return claimMany()
   }
 
   /** A backlog of them must not hold up what is new, nor wait for ever behind it. */
@@ -112,7 +136,7 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     if (!isDue || freeSlots() === 0) return
     refusedSeenAtMs = Date.now()
     const limit = Math.min(Math.ceil(freeSlots() / 2), CLAIM_MAX)
-    hasMoreRefused = (await claim(limit, 'refused')) === limit
+    hasMoreRefused = (await claim(limit, 'refused')).claimed.length === limit
   }
 
   async function turn(): Promise<void> {
@@ -128,7 +152,10 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
         idleSinceMs = Date.now()
         continue
       }
-      const outcome = await sleep(pauseMs(Date.now() - idleSinceMs), waking.signal)
+      const outcome = await sleep(
+        pauseMs(Date.now() - idleSinceMs, nextTurn === null ? POLL_MS : POLL_IN_TURN_MS),
+        waking.signal,
+      )
       if (outcome === 'aborted') idleSinceMs = Date.now()
     }
   }
@@ -146,9 +173,9 @@ export function startClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   }
 }
 
-function pauseMs(idleMs: number): number {
-  if (idleMs < EAGER_MS) return POLL_MS
-  const fullMs = Math.min(POLL_MAX_MS, POLL_MS + (idleMs - EAGER_MS) / 4)
+function pauseMs(idleMs: number, leastMs: number): number {
+  if (idleMs < EAGER_MS) return leastMs
+  const fullMs = Math.min(POLL_MAX_MS, leastMs + (idleMs - EAGER_MS) / 4)
   return fullMs * (0.75 + Math.random() * 0.25)
 }
 

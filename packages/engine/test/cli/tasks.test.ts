@@ -338,3 +338,60 @@ test('what is paused is shown wherever a person looks, and goes on when told so'
   expect([ended.code, nothing.code]).toEqual([0, 1])
   await world.foothold.handle(id).result({ timeoutMs: 10_000 })
 })
+
+test('what is limited, what runs of it and what waits for room is shown wherever a person looks', async () => {
+  const world = await cliWorld()
+  const inside = gate()
+  const open = gate()
+  const held = agentOf(async () => {
+    inside.open()
+    await open.opened
+  })
+  const set = await world.cli(
+    'limits',
+    'set',
+    '--key',
+    'модель',
+    '--concurrency',
+    '1',
+    '--rate',
+    '60/minute',
+    '--by',
+    'анна',
+  )
+  const each = await world.cli('limits', 'set', '--tenant', '*', '--concurrency', '20', '--json')
+  const first = await world.foothold.submit(held, 1, { limitKey: 'модель' })
+  await world.worker([held])
+  await inside.opened
+  const second = await world.foothold.submit(held, 2, { limitKey: 'модель' })
+  await until('it waits for room', async () => (await world.foothold.task(second.id))?.waitingFor === 'limit')
+
+  const [listed, tasks, why, doctor] = await Promise.all(
+    [['limits', 'list'], ['tasks', 'list'], ['why', second.id], ['doctor']].map((argv) => world.cli(...argv)),
+  )
+  const wrong = await Promise.all(
+    [
+      ['--key', 'a'],
+      ['--concurrency', '1'],
+      ['--key', 'a', '--rate', '5'],
+      ['--key', '*', '--rate', '5/second'],
+    ].map((argv) => world.cli('limits', 'set', ...argv)),
+  )
+  const [removed, again] = [
+    await world.cli('limits', 'remove', '--key', 'модель'),
+    await world.cli('limits', 'remove', '--key', 'модель'),
+  ]
+
+  const text = 'key модель: at most 1 at once and 60 starts in 1 min; 1 runs, 1 waits for room (анна)'
+  for (const answer of [listed, doctor]) expect(answer?.stdout).toContain(text)
+  expect(listed?.stdout).toContain('each tenant without a limit of its own: at most 20 at once')
+  expect(set.stdout).toBe('key модель is limited.\n')
+  expect(each.json()).toEqual({ kind: 'tenant', value: '*', concurrency: 20, rate: null })
+  expect(tasks?.stdout).toContain('waiting (limit)')
+  expect(why?.stdout).toContain('the limit of key модель is full: it starts when there is room')
+  expect(why?.stdout).toContain('foothold limits list')
+  expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2, 1])
+  expect([removed.code, again.code]).toEqual([0, 1])
+  open.open()
+  await Promise.all([first, second].map((handle) => handle.result({ timeoutMs: 10_000 })))
+})

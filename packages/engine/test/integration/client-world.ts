@@ -139,7 +139,7 @@ async function hire(db: Database): Promise<Hand> {
   return {
     workerId,
     async claim(id, handler = 'support@3') {
-      const claimed = await claimTasks(db, {
+      const { claimed } = await claimTasks(db, {
         workerId,
         claimId: randomUUID(),
         handlers: [handler],

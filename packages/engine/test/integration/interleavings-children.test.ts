@@ -49,7 +49,8 @@ async function ground(): Promise<Ground> {
   await registerWorker(db, worker, never)
   const claim = async (handler: string): Promise<Fence> => {
     const request = { workerId: 'worker', claimId: randomUUID(), handlers: [handler], limit: 1 }
-    const [claimed] = await claimTasks(db, { ...request, oldestFirst: false, kind: 'pending' })
+    const { claimed: ids } = await claimTasks(db, { ...request, oldestFirst: false, kind: 'pending' })
+    const [claimed] = ids
     if (claimed === undefined) throw new Error(`nothing of ${handler} was claimed`)
     return { taskId: claimed.id, attempt: claimed.attempt, workerId: 'worker' }
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { claimTasks, loadTasks } from '../../src/store/claim.ts'
+import type { ClaimedId } from '../../src/store/claimable.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { completeTask, handOverTask, parkTask } from '../../src/store/settle.ts'
 import { storeSignal } from '../../src/store/signals-in.ts'
@@ -23,7 +24,7 @@ interface Ground extends World {
   /** A worker row and its fence on the one task that was submitted. */
   claimedBy(workerId: string): Promise<Fence>
   register(workerId: string): Promise<void>
-  claim(workerId: string, db?: Database): ReturnType<typeof claimTasks>
+  claim(workerId: string, db?: Database): Promise<readonly ClaimedId[]>
   task(): Promise<{ status: string; attempt: number; worker_id: string | null }>
   steps(): Promise<readonly { key: string; attempt: number }[]>
   declareLost(workerId: string): Promise<void>
@@ -52,8 +53,8 @@ async function ground(): Promise<Ground> {
       },
       new AbortController().signal,
     )
-  const claim = (workerId: string, on: Database = db): ReturnType<typeof claimTasks> =>
-    claimTasks(on, {
+  const claim = async (workerId: string, on: Database = db): Promise<readonly ClaimedId[]> => {
+    const { claimed } = await claimTasks(on, {
       workerId,
       claimId: randomUUID(),
       handlers: HANDLERS,
@@ -61,6 +62,8 @@ async function ground(): Promise<Ground> {
       oldestFirst: false,
       kind: 'pending',
     })
+    return claimed
+  }
   return {
     ...world,
     db,
@@ -320,8 +323,9 @@ describe('claim with steps and handover', () => {
   })
 
   test('control: read in the claim itself the step is missing', async () => {
-    const inTheSame = `returning t.id, t.attempt, (select count(*)::int from foothold.agent_steps s where s.task_id = t.id) as steps`
-    const { claimed } = await handoverBehindTheSnapshot((db) => without(db, 'returning t.id, t.attempt', inTheSame))
+    const answer = `json_build_object('id', id, 'attempt', attempt`
+    const inTheSame = `${answer}, 'steps', (select count(*) from foothold.agent_steps s where s.task_id = t.id)`
+    const { claimed } = await handoverBehindTheSnapshot((db) => without(db, answer, inTheSame))
 
     expect(claimed).toMatchObject([{ attempt: 2, steps: 0 }])
   })

@@ -136,6 +136,21 @@ describe.for(['before', 'after'] as const)('when the connection breaks %s the st
     expect(rows.rows).toEqual([{ status: 'pending', wake_seq: 1 }])
   })
 
+  test('a limit is set, and removed', async () => {
+    await using cut = await setup()
+    cut.proxy.cutNext('insert into foothold.limits', when)
+    await cut.client.setLimit({ key: 'модель' }, { concurrency: 5 })
+    expect(await cut.world.client.limits()).toMatchObject([
+      { kind: 'key', value: 'модель', concurrency: 5, rate: null },
+    ])
+
+    cut.proxy.cutNext('delete from foothold.limits', when)
+    await cut.client.removeLimit({ key: 'модель' })
+
+    expect(cut.proxy.cuts).toBe(2)
+    expect(await cut.world.client.limits()).toEqual([])
+  })
+
   test('a signal is stored once', async () => {
     await using cut = await setup()
     const { id } = await cut.world.client.submit(support, { text: 'а' })

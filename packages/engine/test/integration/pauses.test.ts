@@ -257,7 +257,7 @@ async function claimsMs(url: string): Promise<readonly number[]> {
   const spent: number[] = []
   for (let n = 0; n < 10; n += 1) {
     const startedAt = performance.now()
-    const claimed = await claimTasks(db, {
+    const { claimed } = await claimTasks(db, {
       workerId: 'by-hand',
       claimId: randomUUID(),
       handlers: ['test@1'],

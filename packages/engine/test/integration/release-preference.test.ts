@@ -55,7 +55,7 @@ async function ground(): Promise<Ground> {
         oldestFirst: false,
         kind: 'pending' as const,
       }
-      return (await claimTasks(on, request)).map(({ id }) => id)
+      return (await claimTasks(on, request)).claimed.map(({ id }) => id)
     },
     async handOver(taskId, workerId, reason = 'graceful_shutdown') {
       const [task] = await world.query<{ attempt: number }>('select attempt from foothold.tasks where id = $1', [

@@ -163,6 +163,7 @@ test('a submit whose answer was lost is sent again without a second task', async
     handler: 'support@3',
     tenant: '',
     dedupe: key === null ? null : { key, bodyHash: 'h', days: 30 },
+    limitKey: null,
     priority: 1,
     input: '{"text":"а"}',
     isInputChecked: true,

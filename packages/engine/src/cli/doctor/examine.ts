@@ -10,6 +10,7 @@ import {
 } from '../../store/doctor.ts'
 import { findViolations, INVARIANTS } from '../../store/invariants.ts'
 import { readLifelineSwitch } from '../../store/lifeline.ts'
+import { readLimits } from '../../store/limits.ts'
 import { schemaVersion } from '../../store/migrate.ts'
 import { readPauses } from '../../store/pauses.ts'
 import { readSchedules } from '../../store/schedules.ts'
@@ -21,6 +22,7 @@ import { clockCheck, serverChecks } from './server-checks.ts'
 import {
   invariantCheck,
   lifelineCheck,
+  limitsChecks,
   pausesChecks,
   schedulesChecks,
   tablesChecks,
@@ -52,6 +54,7 @@ export async function* examine({ db, url, directUrl }: Patient): AsyncGenerator<
   yield* await attempted('pauses', async () => pausesChecks(await readPauses(db), await readClock(db)))
   yield* await attempted('lifeline', async () => [lifelineCheck(await readLifelineSwitch(db), await readClock(db))])
   yield* await attempted('schedules', async () => schedulesChecks(await readSchedules(db), await readClock(db)))
+  yield* await attempted('limits', async () => limitsChecks(await readLimits(db)))
   for (const invariant of INVARIANTS) {
     yield* await attempted(invariant.name, async () => [invariantCheck(invariant, await findViolations(db, invariant))])
   }

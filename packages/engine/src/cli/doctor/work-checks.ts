@@ -1,7 +1,9 @@
 import { duration, fromNow } from '../../protocol/explain/durations.ts'
+import { limitText } from '../../protocol/explain/limit-text.ts'
 import { pauseText } from '../../protocol/explain/pause-text.ts'
 import { shellWord } from '../../protocol/explain/shell-word.ts'
 import type { LifelineSwitch } from '../../protocol/foothold.ts'
+import type { Limit } from '../../protocol/limits.ts'
 import type { Pause } from '../../protocol/pauses.ts'
 import type { Schedule } from '../../protocol/schedules.ts'
 import type { TableSize, WorkFacts } from '../../store/doctor.ts'
@@ -14,6 +16,7 @@ const UNCLAIMED_SECONDS_MAX = 60
 /** Fewer are cleared away by themselves. */
 const DEAD_ROWS_MIN = 10_000
 const LARGEST_SHOWN = 4
+const LIMITS_SHOWN = 10
 
 export function workChecks(work: WorkFacts): Check[] {
   return [...handlersChecks(work), workersCheck(work), deadLettersCheck(work), peopleCheck(work), codeCheck(work)]
@@ -91,6 +94,16 @@ export function schedulesChecks(schedules: readonly Schedule[], now: Date): Chec
       `Start a worker with agent ${agent}; what it catches up is its policy's.`,
     ),
   )
+}
+
+export function limitsChecks(limits: readonly Limit[]): Check[] {
+  if (limits.length === 0) return [ok('limits', 'nothing is limited')]
+  const shown = [...limits].sort((a, b) => (b.waiting ?? 0) - (a.waiting ?? 0)).slice(0, LIMITS_SHOWN)
+  const rest = limits.length - shown.length
+  return [
+    ...shown.map((limit) => ok('limits', limitText(limit))),
+    ...(rest > 0 ? [ok('limits', `and ${rest} more`)] : []),
+  ]
 }
 
 export function tablesChecks(tables: readonly TableSize[]): Check[] {

@@ -60,6 +60,7 @@ const FACTS: TaskFacts = {
   liveWorkersInAll: 4,
   tasksBefore: 0,
   pauses: [],
+  limitedBy: null,
   pausedReleases: [],
   refusedBy: [],
   knownBy: [],

@@ -22,6 +22,7 @@ export function nextCommands(task: TaskDetail, facts: TaskFacts, goesOn: GoesOn)
       if (task.waitingFor === 'code') return [`foothold tasks resume ${id}`, ...restartFrom(id, facts.failedStep)]
       if (task.waitingFor === 'approval') return answersTo(task)
       if (task.waitingFor === 'child') return childrenOf(task, 'waiting').map((child) => `foothold why ${child}`)
+      if (task.waitingFor === 'limit') return ['foothold limits list', `foothold tasks watch ${id}`]
       if (task.waitingFor !== 'person') return [`foothold tasks watch ${id}`]
       return doubtful(task).flatMap((key) => [
         `foothold decide ${id} ${shellWord(key)} --done '<what it returned, as JSON>' --by <you>`,

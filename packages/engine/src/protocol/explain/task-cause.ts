@@ -78,6 +78,8 @@ function waitingCause(task: TaskDetail, facts: TaskFacts): string {
       const [pause] = facts.pauses
       return pause === undefined ? 'its pause is over; any worker puts it back' : pauseText(pause, facts.now)
     }
+    case 'limit':
+      return `the limit of ${facts.limitedBy?.replace(':', ' ') ?? 'its lane'} is full: it starts when there is room${wakes}`
     case 'start':
       return `it is not to start before ${facts.runAt.toISOString()}${wakes}`
     case 'retry':

@@ -33,6 +33,8 @@ export interface TaskFacts {
   readonly steps: readonly StepFacts[]
   /** That hold this task: of its agent and of its tenant. */
   readonly pauses: readonly Pause[]
+  /** The limit that was full when it was to be claimed: `key:gigachat`. */
+  readonly limitedBy: string | null
   /** Releases that are paused, of workers that are alive and have the handler; they are not among `liveWorkers`. */
   readonly pausedReleases: readonly string[]
   /** Steps that are known to have begun, in any attempt, and have no result. */
