@@ -33,9 +33,10 @@ packages @foothold/server and, without a database of your own, @foothold/dev-pos
   options: {
     port: { value: '<n>', about: `of the page, ${SERVER_PORT} by default; 0 is any free one` },
     concurrency: { value: '<n>', about: 'tasks at once, 20 by default' },
+    shake: { about: 'begin each task again after each of its steps, and tell what differs' },
   },
   handlesStop: true,
-  async run({ arguments: [module = ''], values, command }, { out, cwd, env, url: givenUrl, stop }) {
+  async run({ arguments: [module = ''], values, flags, command }, { out, cwd, env, url: givenUrl, stop }) {
     const port = wholeNumber('--port', values['port'], { min: 0, max: 65_535, command }) ?? SERVER_PORT
     wholeNumber('--concurrency', values['concurrency'], { min: 1, max: 100_000, command })
     const { serve } = await serverPackage({ cwd, command })
@@ -49,13 +50,14 @@ packages @foothold/server and, without a database of your own, @foothold/dev-pos
       closing.push(() => foothold.close())
       const listening = await serve({ foothold, port, token: env['FOOTHOLD_TOKEN'] || undefined })
       closing.push(() => listening.close())
-      const worker = startWorker(module, { url: database.url, concurrency: values['concurrency'], cwd, env })
+      const isShaken = flags.has('shake')
+      const worker = startWorker(module, { url: database.url, concurrency: values['concurrency'], isShaken, cwd, env })
       closing.push(() => stopWorker(worker))
       out.note(
         [
           `PostgreSQL  ${database.shown}`,
           `page, API   ${listening.url}/`,
-          `worker      ${module}, again at every change`,
+          `worker      ${module}, again at every change${isShaken ? ', each task shaken' : ''}`,
           `submit      curl ${listening.url}/v1/tasks -H 'content-type: application/json' -d '{"agent":"…","input":{}}'`,
           'Ctrl-C stops all of it.',
         ].join('\n'),
@@ -93,14 +95,19 @@ async function openDatabase(
 interface WorkerPlace {
   readonly url: string
   readonly concurrency: string | undefined
+  readonly isShaken: boolean
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
 }
 
 /** `foothold worker` under Node's own watch: SIGTERM and a new process at a change of any file that was loaded. */
-function startWorker(module: string, { url, concurrency, cwd, env }: WorkerPlace): ChildProcess {
+function startWorker(module: string, { url, concurrency, isShaken, cwd, env }: WorkerPlace): ChildProcess {
   const main = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../main.ts' : '../main.js', import.meta.url))
-  const args = ['worker', module, ...(concurrency === undefined ? [] : ['--concurrency', concurrency])]
+  const options = [
+    ...(concurrency === undefined ? [] : ['--concurrency', concurrency]),
+    ...(isShaken ? ['--shake'] : []),
+  ]
+  const args = ['worker', module, ...options]
   return spawn(process.execPath, [...process.execArgv, '--watch', '--watch-preserve-output', main, ...args], {
     cwd,
     // The address may hold a password, which a command line would show to everybody on the machine.

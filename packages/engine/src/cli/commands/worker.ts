@@ -6,6 +6,7 @@ import { agentsOfModule } from '../agents-of-module.ts'
 import type { Command } from '../command.ts'
 import { openReached } from '../connection.ts'
 import { unlessStopped } from '../exit-codes.ts'
+import { type OnDifference, shakenAgent } from '../shaken-agent.ts'
 import { UsageError } from '../usage-error.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -25,6 +26,7 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     'ended-days': { value: '<n>', about: 'completed and cancelled tasks, 30 by default' },
     'direct-url': { value: '<url>', about: 'a session-level address where --url goes through a pooler' },
     'no-migrate': { about: 'leave the schema as it is' },
+    shake: { about: 'for development: begin each task again after each of its steps, and tell what differs' },
   },
   handlesStop: true,
   async run({ arguments: [module = ''], values, flags, command }, { out, isJson, env, url, cwd, stop }) {
@@ -36,8 +38,11 @@ terminal hands over at once. A module in TypeScript on Node 20 needs a loader: N
     // An empty variable is one that is not set: so it comes out of compose files.
     const token = env['FOOTHOLD_METRICS_TOKEN'] || undefined
     const operations = port === undefined ? undefined : { port, host: values['host'], token }
+    const tellDifference: OnDifference = ({ agent, task, what, said }) =>
+      out.note(`shake: ${agent} ${task}: another ${what}: ${said}`)
     const prepare = async (): Promise<{ agents: readonly Agent[]; foothold: Foothold }> => {
-      const agents = await agentsOfModule(module, cwd)
+      const exported = await agentsOfModule(module, cwd)
+      const agents = flags.has('shake') ? exported.map((agent) => shakenAgent(agent, tellDifference)) : exported
       await (await openReached(url)).close()
       const options = {
         directUrl: values['direct-url'],
