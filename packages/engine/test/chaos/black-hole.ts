@@ -1,54 +1,11 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { type Network, openNetwork } from './network.ts'
 
-export interface BlackHole {
-  readonly url: string
-  /** From now on no byte passes, and nobody is told. */
-  swallow(): void
-  /** New connections pass again. */
-  release(): void
-}
+export type BlackHole = Pick<Network, 'url' | 'swallow' | 'release'>
 
-/** Stands between a client and PostgreSQL. */
+/** Stands between a client and PostgreSQL, and ends with the test. */
 export async function startBlackHole(targetUrl: string): Promise<BlackHole> {
-  const target = new URL(targetUrl)
-  const sockets = new Set<Socket>()
-  let isSwallowing = false
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname)
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from)
-      from.on('error', () => undefined)
-      from.on('data', (data) => {
-        if (!isSwallowing) to.write(data)
-      })
-      from.on('close', () => {
-        sockets.delete(from)
-        if (!isSwallowing) to.destroy()
-      })
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const url = new URL(targetUrl)
-  url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
-  return {
-    url: url.href,
-    swallow: () => {
-      isSwallowing = true
-    },
-    release: () => {
-      isSwallowing = false
-      for (const socket of sockets) socket.destroy()
-    },
-  }
+  const network = await openNetwork(targetUrl)
+  onTestFinished(() => network.close())
+  return network
 }
