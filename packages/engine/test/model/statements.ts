@@ -58,6 +58,7 @@ export async function perform(db: Database, owner: pg.Pool, action: Action, nowM
           agent: 'model',
           handler: HANDLER,
           tenant: '',
+          limitKey: null,
           dedupe: null,
           priority: action.priority,
           input: '{}',
@@ -112,7 +113,7 @@ export async function perform(db: Database, owner: pg.Pool, action: Action, nowM
       const { workerId, limit } = action
       const kind = action.suspects ? ('suspects' as const) : ('pending' as const)
       const request = { workerId, claimId: CLAIM_ID, handlers: [HANDLER], limit, oldestFirst: false, kind }
-      return (await claimTasks(db, request)).map(({ id, attempt }) => `${id} ${attempt}`).sort()
+      return (await claimTasks(db, request)).claimed.map(({ id, attempt }) => `${id} ${attempt}`).sort()
     }
     case 'step':
       return storeOne(db, action)
