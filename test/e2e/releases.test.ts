@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { TaskId } from 'foothold'
 import { beforeAll, expect, test } from 'vitest'
 import { type BuiltWorker, startBuiltWorker } from './built-worker.ts'
+import { draftsByTask } from './traffic.ts'
 import { openWorld, until, type World } from './world.ts'
 
 /**
@@ -20,6 +21,7 @@ const FIRST_CLAIM_MS = 1_000
 /** Between two pieces of an answer of a dozen pieces. */
 const CHUNK_DELAY_MS = 500
 const DONE_MS = 60_000
+const ROLLING_DEPLOYS = 20
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -32,7 +34,7 @@ interface Fleet {
   readonly ids: readonly TaskId[]
   readonly old: readonly BuiltWorker[]
   /** A worker of the new release. */
-  replace(): Promise<BuiltWorker>
+  replace(release?: string): Promise<BuiltWorker>
 }
 
 interface Release {
@@ -56,14 +58,7 @@ async function busyFleet(count: number, onTestFinished: (act: () => Promise<void
     return worker
   }
   const old = await Promise.all(Array.from({ length: count }, () => start('выпуск-1')))
-  const ids = await world.inTransaction(async (sql) => {
-    const submitted: TaskId[] = []
-    for (let n = 0; n < LIVE; n += 1) {
-      const input = { client: { id: `клиент-${n}` }, text: `Где мой заказ ${6_000 + n}?` }
-      submitted.push((await world.foothold.submit('support', input, { transaction: sql })).id)
-    }
-    return submitted
-  })
+  const ids = await submitMany(world, LIVE, 0)
   await until('all fifty are being answered', async () => {
     const [row] = await world.query<{ n: number }>(
       `select count(*)::int as n from foothold.tasks t where status = 'processing' and exists
@@ -71,7 +66,19 @@ async function busyFleet(count: number, onTestFinished: (act: () => Promise<void
     )
     return row?.n === LIVE
   })
-  return { world, ids, old, replace: () => start('выпуск-2') }
+  return { world, ids, old, replace: (release = 'выпуск-2') => start(release) }
+}
+
+/** In one transaction; the orders are numbered from `first` on. */
+function submitMany(world: World, count: number, first: number): Promise<TaskId[]> {
+  return world.inTransaction(async (sql) => {
+    const submitted: TaskId[] = []
+    for (let n = first; n < first + count; n += 1) {
+      const input = { client: { id: `клиент-${n}` }, text: `Где мой заказ ${6_000 + n}?` }
+      submitted.push((await world.foothold.submit('support', input, { transaction: sql })).id)
+    }
+    return submitted
+  })
 }
 
 /** What was cut, by whom it was claimed again, and that the outside world saw each task once. */
@@ -189,3 +196,70 @@ test('five workers replaced in turn, each stopped when the next new one is ready
 
   await expectNothingLost(fleet, { tookMs, fresh, startedTogether: 1 }, 'five in turn')
 })
+
+test.runIf(IS_TIMED)(
+  `${ROLLING_DEPLOYS} rolling deploys of five workers under ${LIVE} live tasks, one after the other`,
+  {
+    timeout: 1_200_000,
+  },
+  async ({ onTestFinished }) => {
+    const fleet = await busyFleet(5, onTestFinished)
+    const { world } = fleet
+    const ids = [...fleet.ids]
+    const producing = new AbortController()
+    const produced = keepLive(world, ids, producing.signal)
+
+    let running: readonly BuiltWorker[] = fleet.old
+    for (let deploy = 1; deploy <= ROLLING_DEPLOYS; deploy += 1) {
+      const fresh: BuiltWorker[] = []
+      for (const worker of running) {
+        fresh.push(await fleet.replace(`выпуск-${deploy + 1}`))
+        worker.stop()
+      }
+      expect(await Promise.all(running.map(({ exited }) => exited))).toEqual(running.map(() => 0))
+      running = fresh
+    }
+    producing.abort()
+    await produced
+    await Promise.all(ids.map((id) => world.foothold.handle(id).result({ timeoutMs: DONE_MS })))
+
+    const tasks = await world.query<{ id: string; status: string; crashes: number; handovers: number }>(
+      `select id, status, crashes_total as crashes, (select count(*)::int from public.transitions
+       where task_id = t.id and "to" = 'pending' and last_reason = 'graceful_shutdown') as handovers
+     from foothold.tasks t where parent_id is null`,
+    )
+    const drafts = await draftsByTask(world)
+    const extra = tasks.map(({ id, handovers }) => ({ id, handovers, extra: (drafts.get(id) ?? 0) - 1 }))
+    const waits = await handoverWaitsMs(world)
+    console.log(
+      `${ROLLING_DEPLOYS} rolling deploys: ${tasks.length} tasks, ${waits.length} handovers, ${extra.reduce((sum, one) => sum + one.extra, 0)} extra answers of the model; ` +
+        `handed over to claimed p50 ${waits[Math.floor(waits.length / 2)]}, p99 ${waits[Math.floor(waits.length * 0.99)]}, max ${waits.at(-1)} ms`,
+    )
+    expect(tasks).toHaveLength(ids.length)
+    expect(tasks.filter(({ status, crashes }) => status !== 'completed' || crashes > 0)).toEqual([])
+    expect(await doubledOrMissing(world, ids)).toEqual([])
+    expect(extra.filter((one) => one.extra < 0 || one.extra > one.handovers)).toEqual([])
+  },
+)
+
+/** Submits what is missing to so many unfinished ones, until it is told to stop. */
+async function keepLive(world: World, ids: TaskId[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const [row] = await world.query<{ n: number }>(
+      `select count(*)::int as n from foothold.tasks where status in ('pending', 'processing', 'waiting') and parent_id is null`,
+    )
+    const missing = LIVE - (row?.n ?? LIVE)
+    if (missing > 0) ids.push(...(await submitMany(world, missing, ids.length)))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** Of each task that a stopping worker put back, until another one had it; ascending. */
+async function handoverWaitsMs({ query }: World): Promise<number[]> {
+  const rows = await query<{ ms: number }>(
+    `select round(extract(epoch from c.at - p.at) * 1000)::int as ms from public.transitions p cross join lateral (
+       select at from public.transitions c where c.task_id = p.task_id and c.n > p.n and c."to" = 'processing' order by c.n limit 1) c
+     where p."to" = 'pending' and p.last_reason = 'graceful_shutdown' order by 1`,
+  )
+  return rows.map(({ ms }) => ms)
+}

@@ -62,11 +62,22 @@ export async function trafficOf({ simulators, query }: World, { taskId, orderId 
   }
 }
 
+/** How often the model was asked for the answer itself. */
+export async function draftsByTask({ simulators }: World): Promise<Map<string, number>> {
+  const { received } = await simulators.gigachat.control.ledger()
+  const drafts = new Map<string, number>()
+  for (const { sessionId, body } of requests(received, 'chat/completions')) {
+    if (typeof sessionId !== 'string' || containing([{ body }], '<tool_results>') === 0) continue
+    drafts.set(sessionId, (drafts.get(sessionId) ?? 0) + 1)
+  }
+  return drafts
+}
+
 function requests(received: readonly ReceivedEntry[] = [], path: string): ReceivedEntry[] {
   return received.filter((entry) => entry.path.includes(path))
 }
 
-function containing(entries: readonly ReceivedEntry[], text: string): number {
+function containing(entries: readonly Pick<ReceivedEntry, 'body'>[], text: string): number {
   return entries.filter(({ body }) => JSON.stringify(body).includes(text)).length
 }
 

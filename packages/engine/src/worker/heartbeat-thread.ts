@@ -159,6 +159,7 @@ async function lifelineOf(client: pg.Client, sessionSinceMs: number): Promise<Li
   isPooled = true
   // The row says that it has one.
   isBeatWanted = true
+  waking.abort()
   tell({ kind: 'pooled' })
   return null
 }

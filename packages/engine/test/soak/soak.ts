@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type DevPostgres, startDevPostgres } from '@foothold/dev-postgres'
 import pg from 'pg'
 import { connect } from '../../src/index.ts'
+import { isPgBouncerInstalled, startPgBouncer } from '../pgbouncer.ts'
 import { AUDIT } from './audit.ts'
 import { type Crew, startCrew } from './crew.ts'
 import { createFaults } from './faults.ts'
@@ -10,7 +11,6 @@ import type { GuardName } from './guards.ts'
 import { type Load, resumeDeadLetters, startLoad } from './load.ts'
 import type { SoakOptions } from './options.ts'
 import { type Fault, planFaults } from './plan.ts'
-import { isPoolerInstalled, startPooler } from './pooler.ts'
 import { BOOKS } from './soak-agent.ts'
 import { buildWorkerProgram } from './worker-program.ts'
 
@@ -63,9 +63,9 @@ export async function soak(
     closing.push(() => Promise.allSettled([engine.end(), ledger.end()]))
     await prepare(server, { engine, ledger, without })
 
-    if (options.isPooled && !isPoolerInstalled())
+    if (options.isPooled && !isPgBouncerInstalled())
       throw new RangeError('--pgbouncer: there is none (apt-get install pgbouncer)')
-    const pooler = options.isPooled ? await startPooler(server.url) : null
+    const pooler = options.isPooled ? await startPgBouncer(server.url) : null
     if (pooler !== null) closing.push(() => pooler.stop())
     const crew = await startCrew({
       count: options.workers,

@@ -9,19 +9,20 @@ import pg from 'pg'
 
 const PROGRAM = '/usr/sbin/pgbouncer'
 
-export interface Pooler {
+export interface PgBouncer {
+  /** Of the same database, through it. */
   readonly url: string
   stop(): Promise<void>
 }
 
-export function isPoolerInstalled(): boolean {
+export function isPgBouncerInstalled(): boolean {
   return existsSync(PROGRAM)
 }
 
-export async function startPooler(targetUrl: string): Promise<Pooler> {
+export async function startPgBouncer(targetUrl: string): Promise<PgBouncer> {
   const target = new URL(targetUrl)
   const port = await freePort()
-  const home = mkdtempSync(join(tmpdir(), 'foothold-soak-pgbouncer-'))
+  const home = mkdtempSync(join(tmpdir(), 'foothold-pgbouncer-'))
   chmodSync(home, 0o755)
   const file = join(home, 'pgbouncer.ini')
   writeFileSync(
@@ -36,7 +37,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 40
 max_client_conn = 500
-ignore_startup_parameters = extra_float_digits,options
+ignore_startup_parameters = extra_float_digits,options,statement_timeout
 server_login_retry = 1
 `,
     { mode: 0o644 },
