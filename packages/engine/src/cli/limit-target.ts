@@ -1,6 +1,6 @@
-import { LIMIT_KINDS, type LimitTarget } from '../protocol/limits.ts'
+import type { LimitTarget } from '../protocol/limits.ts'
 import type { OptionSpec } from './command.ts'
-import { UsageError } from './usage-error.ts'
+import { oneTargetOf } from './one-target.ts'
 
 /** What a limit is of: exactly one of three options. */
 export const LIMIT_OPTIONS: Readonly<Record<string, OptionSpec>> = {
@@ -10,10 +10,5 @@ export const LIMIT_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 }
 
 export function limitTargetOf(values: Readonly<Record<string, string>>, command: string): LimitTarget {
-  const given = LIMIT_KINDS.filter((kind) => values[kind] !== undefined)
-  const [kind] = given
-  if (kind === undefined || given.length > 1) {
-    throw new UsageError('Give one of --agent <name>, --tenant <tenant> and --key <key>.', command)
-  }
-  return { [kind]: values[kind] } as unknown as LimitTarget
+  return oneTargetOf<LimitTarget>(LIMIT_OPTIONS, values, command)
 }

@@ -46,3 +46,21 @@ export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 100))
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }
+
+/** Exactly one of `kinds`, as `{ agent: 'support' }`: which one, and what it says. */
+export function checkOneTarget<Kind extends string>(
+  target: { readonly [K in Kind]?: string | undefined },
+  kinds: readonly Kind[],
+): { readonly kind: Kind; readonly value: string } {
+  checkOptionNames('target', target, kinds)
+  const given = kinds.filter((kind) => target[kind] !== undefined)
+  const [kind] = given
+  if (kind === undefined || given.length > 1) {
+    throw new FootholdError('INVALID_ARGUMENT', {
+      field: 'target',
+      problem: `${given.length} of ${kinds.join(', ')} are given`,
+      cure: 'Give exactly one.',
+    })
+  }
+  return { kind, value: target[kind] as string }
+}

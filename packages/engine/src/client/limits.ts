@@ -10,7 +10,7 @@ import {
 import { checkKey, checkName } from '../protocol/names.ts'
 import type { Database } from '../store/database.ts'
 import { removeLimit, storeLimit } from '../store/limits.ts'
-import { checkOptionNames, checkWholeNumber } from './arguments.ts'
+import { checkOneTarget, checkOptionNames, checkWholeNumber } from './arguments.ts'
 
 const CONCURRENCY_MAX = 1_000_000
 /** The time of each start in the last period is kept on one row. */
@@ -62,17 +62,7 @@ function checkRate(rate: Rate, value: string): void {
 }
 
 function checkedTarget(target: LimitTarget): { readonly kind: LimitKind; readonly value: string } {
-  checkOptionNames('target', target, LIMIT_KINDS)
-  const given = LIMIT_KINDS.filter((kind) => target[kind] !== undefined)
-  const [kind] = given
-  if (kind === undefined || given.length > 1) {
-    throw new FootholdError('INVALID_ARGUMENT', {
-      field: 'target',
-      problem: `${given.length} of ${LIMIT_KINDS.join(', ')} are given`,
-      cure: 'Give exactly one.',
-    })
-  }
-  const value = target[kind] as string
+  const { kind, value } = checkOneTarget<LimitKind>(target, LIMIT_KINDS)
   if (kind === 'agent' && value !== EACH) checkName('target.agent', value)
   else checkKey(`target.${kind}`, value)
   return { kind, value }

@@ -1,10 +1,9 @@
 import { cleanMessage } from '../protocol/codec.ts'
-import { FootholdError } from '../protocol/errors.ts'
 import { checkKey, checkName } from '../protocol/names.ts'
 import { PAUSE_KINDS, type PauseAnswer, type PauseKind, type PauseTarget } from '../protocol/pauses.ts'
 import type { Database } from '../store/database.ts'
 import { announcePauses, isKnownHere, removePause, renewDeadlines, storePause } from '../store/pauses.ts'
-import { checkOptionNames, checkText } from './arguments.ts'
+import { checkOneTarget, checkOptionNames, checkText } from './arguments.ts'
 
 /** Shown in lists. */
 const REASON_CHARACTERS_MAX = 500
@@ -33,17 +32,7 @@ export async function unpause(db: Database, target: PauseTarget): Promise<{ read
 }
 
 function checkedTarget(target: PauseTarget): { readonly kind: PauseKind; readonly value: string } {
-  checkOptionNames('target', target, PAUSE_KINDS)
-  const given = PAUSE_KINDS.filter((kind) => target[kind] !== undefined)
-  const [kind] = given
-  if (kind === undefined || given.length > 1) {
-    throw new FootholdError('INVALID_ARGUMENT', {
-      field: 'target',
-      problem: `${given.length} of ${PAUSE_KINDS.join(', ')} are given`,
-      cure: 'Give exactly one.',
-    })
-  }
-  const value = target[kind] as string
+  const { kind, value } = checkOneTarget<PauseKind>(target, PAUSE_KINDS)
   if (kind === 'agent') checkName('target.agent', value)
   else checkKey(`target.${kind}`, value)
   return { kind, value }
