@@ -286,17 +286,20 @@ describe.for(['hangs', 'fails'] as const)('whatever the number of tries, when th
 })
 
 test('an answer that comes after the time limit is taken, and nothing is sent a second time for it', async () => {
-  const { foothold, worker } = await setup()
+  const { foothold, worker, query } = await setup()
+  const answered = gate()
+  const stored = gate()
   let sends = 0
   const late = agentOf((task) =>
     task.effect('deal', {
       request: {},
       timeoutMs: 50,
-      retry: { firstDelayMs: 600, delayMaxMs: 600 },
+      // The answer is stored long before the next try would be due.
+      retry: { firstDelayMs: 3_000, delayMaxMs: 3_000 },
       keyWindowMs: 60_000,
       async send() {
         sends += 1
-        await new Promise((resolve) => setTimeout(resolve, 150))
+        await answered.opened
         return 'с опозданием'
       },
     }),
@@ -304,14 +307,22 @@ test('an answer that comes after the time limit is taken, and nothing is sent a 
   // Holds the attempt, so that the late answer still finds it.
   const both = agentOf(async (task, input) => {
     const [, answer] = await Promise.all([
-      task.step('рядом', () => new Promise((resolve) => setTimeout(() => resolve(null), 1_500))),
+      task.step('рядом', () => stored.opened.then(() => null)),
       late['~code'].run(task, input) as Promise<unknown>,
     ])
     return answer
   })
   await worker([both])
+  const handle = await foothold.submit(both, null)
+  const isDeal = async (what: string): Promise<boolean> =>
+    (await query(`select 1 from foothold.agent_steps where key = 'deal' and ${what}`)).length === 1
 
-  expect(await (await foothold.submit(both, null)).result({ timeoutMs: 10_000 })).toBe('с опозданием')
+  await until('the time limit is stored', () => isDeal('due_at is not null'))
+  answered.open()
+  await until('the late answer is stored', () => isDeal(`status = 'completed'`))
+  stored.open()
+
+  expect(await handle.result({ timeoutMs: 10_000 })).toBe('с опозданием')
   expect(sends).toBe(1)
 })
 
