@@ -1,126 +1,89 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startDevPostgres } from '@foothold/dev-postgres'
-import { connect, type TaskId } from 'foothold'
+import pg from 'pg'
+import { BLOWS, type Blow, type Round } from './blows.ts'
+import { Fleet } from './fleet.ts'
 
 /**
- * From the blow to the moment in which the task's code runs in another worker, at defaults.
- * `npm run bench:recovery -- [--rounds 50] [--signal SIGKILL|SIGSTOP] [--lifeline on|off] [--workers 3]`
+ * What a blow to a worker costs the task that it runs, at defaults; `blows.ts` says from which moment to which.
+ * `npm run bench:recovery -- [--blow kill|stop|freeze] [--rounds 50] [--frozen-ms 6000] [--lifeline on|off] [--workers 3]
+ * [--fleets 1]`; nothing else should run on the machine. Several fleets are several databases side by side, for blows
+ * whose time does not matter.
  */
 const { values } = parseArgs({
   options: {
+    blow: { type: 'string', default: 'kill' },
     rounds: { type: 'string', default: '50' },
-    signal: { type: 'string', default: 'SIGKILL' },
+    'frozen-ms': { type: 'string', default: '6000' },
     lifeline: { type: 'string', default: 'on' },
     workers: { type: 'string', default: '3' },
+    fleets: { type: 'string', default: '1' },
   },
 })
-const rounds = Number(values.rounds)
-/** A lookout trusts one quick second look when its session is ten seconds old. */
-const STEADY_MS = 14_000
-/** Its lifeline has been seen by then. */
-const UP_MS = 3_000
-
-interface Life {
-  readonly child: ChildProcess
-  readonly startedAtMs: number
-}
-
-interface Running {
-  readonly life: Life
-  readonly task: string
-  readonly atMs: number
-}
+const blow = BLOWS[values.blow as Blow]
+if (blow === undefined) throw new Error(`--blow is one of ${Object.keys(BLOWS).join(', ')}`)
+const roundsMax = Number(values.rounds)
 
 const dataDir = join(process.cwd(), '.foothold', 'recovery')
 await rm(dataDir, { recursive: true, force: true })
 const postgres = await startDevPostgres({ dataDir })
-const foothold = await connect(postgres.url, { logger: 'silent' })
-const lives = new Set<Life>()
-const runs: Running[] = []
-let look: () => void = () => undefined
+const done: Round[] = []
 try {
-  await Promise.all(Array.from({ length: Number(values.workers) }, start))
-  const took: number[] = []
-  for (let round = 1; round <= rounds; round += 1) {
-    const { id } = await foothold.submit('answer', null)
-    const first = await ranIn(id, () => true)
-    const isReady = (): boolean => steadyOnes(first.life).length > 0 && Date.now() - first.life.startedAtMs > UP_MS
-    await waitFor(() => isReady() || null)
-    const struckAtMs = Date.now()
-    first.life.child.kill(values.signal as NodeJS.Signals)
-    const second = await ranIn(id, ({ life }) => life !== first.life)
-    took.push(second.atMs - struckAtMs)
-    console.error(`${round}/${rounds}: ${second.atMs - struckAtMs} ms`)
-    second.life.child.send('finish')
-    await foothold.handle(id).result({ timeoutMs: 30_000 })
-    await end(first.life)
-    await start()
-  }
-  print(took.toSorted((a, b) => a - b))
+  await Promise.all(Array.from({ length: Number(values.fleets) }, (_, n) => strike(n)))
+  print()
 } finally {
-  await Promise.all([...lives].map(end))
-  await foothold.close()
   await postgres.stop()
 }
 
-async function start(): Promise<void> {
-  const child = fork(join(import.meta.dirname, 'worker.ts'), [postgres.url, values.lifeline], {
-    execArgv: ['--conditions=@foothold/source', '--import', 'tsx'],
-  })
-  const life = { child, startedAtMs: Date.now() }
-  lives.add(life)
-  await new Promise<void>((resolve) => {
-    child.on('message', (message: { readonly running?: string; readonly started?: string; readonly atMs?: number }) => {
-      if (message.started !== undefined) resolve()
-      else runs.push({ life, task: message.running ?? '', atMs: message.atMs ?? 0 })
-      look()
-    })
-  })
-}
-
-async function end(life: Life): Promise<void> {
-  lives.delete(life)
-  if (life.child.exitCode !== null || life.child.signalCode !== null) return
-  const exited = once(life.child, 'exit')
-  life.child.kill('SIGKILL')
-  await exited
-}
-
-function steadyOnes(victim: Life): readonly Life[] {
-  return [...lives].filter((life) => life !== victim && Date.now() - life.startedAtMs > STEADY_MS)
-}
-
-async function ranIn(task: TaskId, where: (run: Running) => boolean): Promise<Running> {
-  return waitFor(() => runs.find((run) => run.task === task && where(run)) ?? null)
-}
-
-/** Looks again at every message, and now and then without one. */
-async function waitFor<T>(what: () => T | null): Promise<T> {
-  for (;;) {
-    const found = what()
-    if (found !== null) return found
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, 100)
-      look = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+/** Round after round, until all fleets together have had enough. */
+async function strike(number: number): Promise<void> {
+  const fleet = await Fleet.open(await database(`fleet_${number}`), Number(values.workers), values.lifeline)
+  try {
+    for (let begun = number; begun < roundsMax; begun += Number(values.fleets)) {
+      const round = await blow(fleet, { frozenMs: Number(values['frozen-ms']) })
+      done.push(round)
+      console.error(`${done.length}/${roundsMax}: ${JSON.stringify(round)}`)
+    }
+  } finally {
+    await fleet.close()
   }
 }
 
-function print(sorted: readonly number[]): void {
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
+async function database(name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: postgres.url })
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+  const url = new URL(postgres.url)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+function print(): void {
+  const times = done.flatMap(({ tookMs }) => tookMs ?? []).toSorted((a, b) => a - b)
+  const at = (share: number): number | string =>
+    times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? '-'
+  const sum = (count: (round: Round) => number): number => done.reduce((all, round) => all + count(round), 0)
   console.log(
-    `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, PostgreSQL at defaults\n`,
+    `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}, PostgreSQL at defaults, ${values.workers} workers\n`,
   )
-  console.log('| blow | lifeline | rounds | median ms | p95 ms | slowest ms |')
-  console.log('| --- | --- | ---: | ---: | ---: | ---: |')
-  const figures = [rounds, at(0.5), at(0.95), sorted.at(-1) ?? 0]
-  console.log(`| ${values.signal} | ${values.lifeline} | ${figures.join(' | ')} |`)
+  console.log(
+    '| blow | lifeline | rounds | taken over | median ms | p95 ms | p99 ms | slowest ms | zombie writes | late requests |',
+  )
+  console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |')
+  const name = values.blow === 'freeze' ? `freeze of ${Number(values['frozen-ms']) / 1_000} s` : values.blow
+  const figures = [
+    done.length,
+    times.length,
+    at(0.5),
+    at(0.95),
+    at(0.99),
+    times.at(-1) ?? '-',
+    sum(({ zombieWrites }) => zombieWrites),
+    sum(({ lateRequests }) => lateRequests),
+  ]
+  console.log(`| ${name} | ${values.lifeline} | ${figures.join(' | ')} |`)
 }
