@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import type { DevPostgres } from '@foothold/dev-postgres'
 import pg from 'pg'
+import { pauseServer } from '../paused-server.ts'
 import type { Crew, Slot } from './crew.ts'
 import { type Fault, type FaultKind, isOfTheServer, type ServerFaultKind } from './plan.ts'
 
@@ -93,11 +93,9 @@ export function createFaults({ server, crew, log }: { server: DevPostgres; crew:
       case 'database restarted, immediate':
         return server.restart({ mode: 'immediate' })
       case 'server paused': {
-        const pids = [server.pid, ...childrenOf(server.pid)]
-        for (const pid of pids) signal(pid, 'SIGSTOP')
+        const wake = pauseServer(server.pid)
         await passed(fault.forMs)
-        for (const pid of [...pids, ...childrenOf(server.pid)]) signal(pid, 'SIGCONT')
-        return
+        return wake()
       }
       case 'backends terminated':
         return terminateBackends(server.url, fault.choice)
@@ -143,26 +141,3 @@ async function terminateBackends(url: string, choice: number): Promise<void> {
 }
 
 /** The server's processes are its own children, and end with it. */
-function childrenOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((child) => parentOf(child) === pid)
-}
-
-function parentOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-  } catch {
-    return null
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // Ended meanwhile.
-  }
-}
